@@ -243,6 +243,13 @@ def test_a_name_is_given_once():
     registry.register("transformer", OWN)
 
 
+def test_a_config_belongs_to_one_family():
+  """Otherwise the module of the other family would be trained."""
+  message = "the model family 'own' has the config of the family 'luong', transformer_jax.recurrent.config:LuongConfig"
+  with pytest.raises(InputError, match=message):
+    registry.register("own", OWN._replace(config=registry.family("luong").config))
+
+
 def test_a_config_of_no_family_is_said():
   with pytest.raises(InputError, match=r"OwnConfig is the config of no model family: install the package that has"):
     registry.name_of(OwnConfig())

@@ -88,8 +88,13 @@ def register(name: str, family: Family) -> None:
   """Adds a family for this process.
 
   Raises:
-    InputError: another family has this name.
+    InputError: another family has this name, or this config, by whose class the family of a model is known.
   """
+  for other, known in _FAMILIES.items():
+    if other != name and known.config == family.config:
+      raise InputError(
+        f"the model family {name!r} has the config of the family {other!r}, {family.config}: derive a dataclass from it"
+      )
   if _FAMILIES.setdefault(name, family) != family:
     raise InputError(f"there is another model family {name!r}: choose another name")
 

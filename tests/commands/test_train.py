@@ -287,6 +287,14 @@ def test_a_mistake_in_a_config_file_is_one_line(run, tmp_path, text, words):
   assert_one_line(run("--config=mine.py"), ["--config", *words])
 
 
+@pytest.mark.parametrize("key", ["--config.model.memory_scale=0.7", "--config.train.steps=many"])
+def test_a_mistake_in_a_config_file_comes_before_a_key(run, tmp_path, key):
+  """The key may be of a family that the file cannot import."""
+  (tmp_path / "mine.py").write_text("from my_model import MyConfig\n")
+  assert_one_line(run("--config=mine.py", key), ["the file fails in line 1 with ModuleNotFoundError", "my_model"])
+  assert_one_line(run("--config=yours.py", key), ["there is no file yours.py"])
+
+
 def assert_one_line(result, words):
   status, started, out, errors = result
   assert (status, started, out) == (2, [], "")

@@ -131,7 +131,7 @@ def test_what_is_cut_off_is_reported(tmp_path):
   follow = sum(int(row[LABEL, 0]) for row, _ in rows)
   assert found.report.found == {
     "pairs of texts": len(rows),
-    "of them as in the text": follow,
+    "of them consecutive": follow,
     "documents": len(documents),
   }
 

@@ -338,7 +338,7 @@ def test_average(gpt_run, folder, command):
 @pytest.mark.long
 def test_plan(command, folder):
   text = f"--config.data.train={folder / 'text.txt'}"
-  for config, data in (("gpt", "tokens"), ("bert", "of them as in the text"), ("elmo", "tokens")):
+  for config, data in (("gpt", "tokens"), ("bert", "of them consecutive"), ("elmo", "tokens")):
     status, out, _ = command(
       "plan", "--config", CONFIGS / f"{config}.py", text, "--config.model.vocab_size=290", "--config.model.num_layers=1"
     )

@@ -1,6 +1,8 @@
 """ELMo against NumPy; that no direction sees what it predicts; and its mixed layers."""
 
 import dataclasses
+import re
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -165,6 +167,20 @@ def test_features_of_a_text_are_those_of_numpy():
   np.testing.assert_allclose(features.features(text, [1, 2, 3], 1.7), mixed, atol=1e-5)
   np.testing.assert_allclose(features.features(text), expected.mean(axis=0), atol=1e-5)
   assert features.layers("").shape == (3, 0, 2 * MODEL)
+  assert "".join(features.tokens("dadabba")) == "dadabba" and len(features.tokens(text)) == 9
+
+
+def test_the_classifier_of_the_page():
+  """It is the linear layer of the mean over the tokens of the mixed layers."""
+  page = (Path(__file__).parents[2] / "docs" / "language.md").read_text()
+  [source] = [block for block in re.findall("```python\n(.*?)```", page, flags=re.DOTALL) if "class Head" in block]
+  found = {}
+  exec(source, found)
+  layers = np.random.default_rng(0).normal(size=(3, 5, 14)).astype(np.float32)
+  params = found["Head"]().init(jax.random.key(0), layers)["params"]
+  dense = params["Dense_0"]
+  expected = layers.mean(axis=(0, 1)) @ dense["kernel"] + dense["bias"]  # untrained, all layers have the same weight
+  np.testing.assert_allclose(found["Head"]().apply({"params": params}, layers), expected, atol=1e-5)
 
 
 def test_what_features_cannot_be_of():

@@ -116,7 +116,7 @@ def test_one_is_no_plural(capsys, monkeypatch):
   assert [counted(n, "lines") for n in (0, 1, 2, 1000)] == ["0 lines", "1 line", "2 lines", "1,000 lines"]
   assert counted(1, "source tokens") == "1 source token"
   assert counted(1, "pairs skipped, longer than 64 tokens") == "1 pair skipped, longer than 64 tokens"
-  assert counted(1, "of them as in the text") == "1 of them as in the text"
+  assert counted(1, "of them consecutive") == "1 of them consecutive"
   now = [0.0]
   monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
   with Progress("line") as bar:

@@ -5,8 +5,10 @@ import argparse
 from transformer_jax.commands.workdir import open_run
 from transformer_jax.config import Config, flags, serialization
 from transformer_jax.config.help_text import help_text
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import expanded
 from transformer_jax.runtime.progress import say
+from transformer_jax.runtime.values import JsonObject
 
 
 def add_config_arguments(parser: argparse.ArgumentParser, default: str) -> None:
@@ -25,9 +27,19 @@ def add_config_arguments(parser: argparse.ArgumentParser, default: str) -> None:
   )
 
 
+def read_keys(args: argparse.Namespace) -> JsonObject:
+  """`flags.read_keys`, but a mistake in the config file comes first: an unknown key may be of what it cannot import."""
+  try:
+    return flags.read_keys(args.overrides)
+  except InputError:
+    if args.config:
+      flags.read_config(args.config, {})
+    raise
+
+
 def print_help(args: argparse.Namespace) -> None:
   """Prints the flags of a command, and each key with its value by the config file, or the run, and the flags."""
-  keys = flags.read_keys(args.overrides)
+  keys = read_keys(args)
   if begun := _config_of_run(args):
     config, given = serialization.changed(begun, keys), f"the run in {args.workdir}"
   else:
@@ -49,7 +61,7 @@ def _config_of_run(args: argparse.Namespace) -> Config | None:
 
 def read_config(args: argparse.Namespace) -> Config:
   """The config of --config and the keys; prints the path of the config file if the user did not give it."""
-  config = flags.read_config(args.config, flags.read_keys(args.overrides))
+  config = flags.read_config(args.config, read_keys(args))
   path = flags.find_file(args.config)
   if args.config is None:
     say(f"no --config is given; the first example is taken:\n  {path}")
@@ -70,4 +82,4 @@ def config_of_new_run(args: argparse.Namespace) -> Config:
 
   other = init_from.open_other(config, accept_edits=args.accept_edits)
   assert other is not None
-  return init_from.config_from(other.config, config, flags.read_keys(args.overrides))
+  return init_from.config_from(other.config, config, read_keys(args))

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from transformer_jax.commands.experiment import add_config_arguments, read_config
+from transformer_jax.commands.experiment import add_config_arguments, read_config, read_keys
 from transformer_jax.commands.workdir import add_accept_edits
 from transformer_jax.config import Config, flags, serialization
 from transformer_jax.runtime.errors import InputError, first_line
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
   cluster = _checked(Cluster(args.coordinator, args.hosts, args.host))
   if cluster.host:
     mute()  # host 0 prints the same
-  keys = flags.read_keys(args.overrides)
+  keys = read_keys(args)
   # The config of a run in --workdir is read later, as perhaps only the main host has that folder.
   config = None if args.workdir and not args.config else read_config(args)
   workdir = args.workdir or os.path.join("runs", flags.run_name(args.config))

@@ -79,15 +79,7 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.evaluation import bleu_statistics
   from transformer_jax.runtime.progress import Progress, say
 
-  if args.scores and args.moses:
-    raise InputError("--moses writes the scores: leave out --scores")
-  if not args.mbr:
-    require_option("--candidates", args.candidates, args.candidates is None, "left out without --mbr")
-  if args.sample and (args.mbr or not (args.scores or args.moses)):
-    expected = "left out: draws do not depend on it, and no score of theirs is written"
-    require_option("--length-penalty", args.length_penalty, args.length_penalty is None, expected)
-  if not args.sample:
-    search.require_no_sampling(args, "add --sample")
+  _require_fitting(args)
   sampling = search.sampling_options(args) if args.sample else None
   prefixes = lines_of(existing(args.prefix)) if args.prefix else None
   source = Lines(descriptor(sys.stdin, "standard input"))
@@ -116,6 +108,19 @@ def run(args: argparse.Namespace) -> None:
     for number, translations in enumerate(found):
       best = _ranked(translations, args, runs[0].config) if args.mbr else translations
       output.write("".join(_output_lines(number, best, args)))
+
+
+def _require_fitting(args: argparse.Namespace) -> None:
+  """Raises InputError for flags that do not fit together, or of which one would have no effect."""
+  if args.scores and args.moses:
+    raise InputError("--moses writes the scores: leave out --scores")
+  if not args.mbr:
+    require_option("--candidates", args.candidates, args.candidates is None, "left out without --mbr")
+  if args.sample and (args.mbr or not (args.scores or args.moses)):
+    expected = "left out: draws do not depend on it, and no score of theirs is written"
+    require_option("--length-penalty", args.length_penalty, args.length_penalty is None, expected)
+  if not args.sample:
+    search.require_no_sampling(args, "add --sample")
 
 
 def _candidates(args: argparse.Namespace, beam_size: int) -> int:

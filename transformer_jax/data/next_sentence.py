@@ -66,7 +66,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
       follow += int(np.sum(rows[:, LABEL, 0]))
       all_cut += sum(cut for _, cut in some)
       yield rows.astype(dtype)
-    report.found = {"pairs of texts": report.rows, "of them as in the text": follow, "documents": len(documents)}
+    report.found = {"pairs of texts": report.rows, "of them consecutive": follow, "documents": len(documents)}
     report.left_out = {"tokens cut off texts too long for their row": all_cut}
 
   return cached_rows(data, content, pack, (PARTS, data.row_length), dtype)

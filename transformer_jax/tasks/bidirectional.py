@@ -39,4 +39,4 @@ def predict(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | N
 
 batch_sums = batch_sums_by(predict)
 
-TASK = dataclasses.replace(causal.TASK, unit="neighbours of tokens", batch_sums=batch_sums, predictions=2)
+TASK = dataclasses.replace(causal.TASK, unit="predicted tokens", batch_sums=batch_sums, predictions=2)

@@ -51,7 +51,8 @@ def labelled(path: str, classes: list[str]) -> Iterator[tuple[int, str]]:
       raise InputError(f"{path}, line {number}: no tab; each line must be LABEL<TAB>SENTENCE")
     if label not in numbers:
       raise InputError(
-        f"{path}, line {number}: the label {label!r} is not one of config.model.labels = {','.join(classes)}"
+        f"{path}, line {number}: the label {label!r} is not one of config.model.labels = {','.join(classes)}: "
+        "name all labels of all files there"
       )
     yield numbers[label], sentence
 

@@ -25,6 +25,14 @@ class Features(Predictor):
 
   command = "transformer_jax.tasks.features"
 
+  def tokens(self, text: str) -> list[str]:
+    """The tokens of a text as they are spelled, one for each row of its features.
+
+    Raises:
+      InputError: it is no text.
+    """
+    return self._tokenizer.pieces(self._encode(text))
+
   def layers(self, text: str) -> np.ndarray:
     """All layers of each token of a text, with both directions concatenated: `[layers + 1, tokens, 2 model]`.
 
@@ -32,8 +40,7 @@ class Features(Predictor):
       InputError: it is no text.
       RunError: the model gives no finite numbers.
     """
-    require_text(text, "the text")
-    tokens = encode_text(self._tokenizer, text)
+    tokens = self._encode(text)
     row = np.zeros((PARTS, buckets.padded(max(1, len(tokens)), _MULTIPLE)), np.int32)
     row[TOKENS, : len(tokens)], row[SEGMENTS, : len(tokens)] = tokens, 1
     found = np.asarray(_layers(self._model, self._params, row, None))[:, :, : len(tokens)]
@@ -60,3 +67,7 @@ class Features(Predictor):
     if chosen.shape != (len(found),) or not np.isfinite(chosen).all():
       raise InputError(f"weights is {weights!r:.80}, but must be {len(found)} finite numbers, one for each layer")
     return np.asarray(mix(jnp.asarray(found), jnp.asarray(chosen, jnp.float32), gamma))
+
+  def _encode(self, text: str) -> list[int]:
+    require_text(text, "the text")
+    return encode_text(self._tokenizer, text)
