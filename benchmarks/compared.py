@@ -13,6 +13,7 @@ import text
 import training_curves
 from training_curves import Panel
 
+from transformer_jax import runs
 from transformer_jax.evaluation import bootstrap
 from transformer_jax.runtime.files import write_atomically
 
@@ -106,9 +107,9 @@ def make(recipe: Recipe, run: Path, texts: Texts, output: Path) -> None:
   result = {
     "recipe": made,
     "pairs": json.loads((texts.folder / "counts.json").read_text()),
-    "metrics": [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()],
+    "metrics": runs.open(run).metrics,
     "context": report.context(),
-    "provenance": json.loads((run / "provenance.json").read_text()),
+    "provenance": runs.open(run).provenance,
   }
   write_atomically(done, f"{json.dumps(result, indent=1)}\n".encode())
   begun.unlink()

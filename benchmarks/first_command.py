@@ -25,6 +25,7 @@ import children
 import programs
 import report
 
+from transformer_jax import runs
 from transformer_jax.data.numbers import distinct_numbers, in_words
 from transformer_jax.runtime.files import write_atomically
 
@@ -56,7 +57,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
   return args, programs.overrides(parser, rest)
 
 
-def full_run(language: str, seed: int, devices: int, runs: Path, output: Path, keys: list[str]) -> None:
+def full_run(language: str, seed: int, devices: int, folder: Path, output: Path, keys: list[str]) -> None:
   """One run from its first update to its last translation; finished parts are not repeated."""
   name = f"{language}-seed-{seed}-devices-{devices}"
   done = output / f"{name}.json"
@@ -69,10 +70,10 @@ def full_run(language: str, seed: int, devices: int, runs: Path, output: Path, k
   arguments = [f"--config.{key}" for key in (*(f"{key}={value}" for key, value in flags.items()), *keys)]
   environment = os.environ | {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
   began = time.monotonic()
-  run = runs / name
+  run = folder / name
   children.train([f"--workdir={run}", *arguments], environment)
   seconds = time.monotonic() - began
-  lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+  lines = runs.open(run).metrics
   training = [line for line in lines if line["split"] == "train"]
   result = {
     "language": language,
@@ -84,7 +85,7 @@ def full_run(language: str, seed: int, devices: int, runs: Path, output: Path, k
     "seconds": seconds,
     "load": os.getloadavg()[2],  # of the last fifteen minutes: it shows whether other programs ran beside this run
     **asked(run, language, environment),
-    "provenance": json.loads((run / "provenance.json").read_text()),
+    "provenance": runs.open(run).provenance,
   }
   write_atomically(done, f"{json.dumps(result, indent=1, ensure_ascii=False)}\n".encode())
 

@@ -88,8 +88,7 @@ def measure(workdir: Path, paths: dict[str, Path]) -> dict[str, Any]:
   gpt = gpt_perplexity(config, params, test)
   start = time.monotonic()
   ngrams = {order: KneserNey(train, tokenizer.vocab_size, order).perplexity(test) for order in ORDERS}
-  metrics = [json.loads(line) for line in (workdir / "metrics.jsonl").read_text().split("\n")[:-1]]
-  training = [line for line in metrics if line["split"] == "train"]
+  training = [line for line in runs.open(workdir).metrics if line["split"] == "train"]
   return {
     "vocabulary": tokenizer.vocab_size,
     "train_tokens": len(train),

@@ -28,6 +28,7 @@ import report
 import training_curves
 from training_curves import Panel
 
+from transformer_jax import runs
 from transformer_jax.runtime.files import write_atomically
 
 SCORED_AS = ["--tokenize", "none", "--lowercase", "--json"]
@@ -106,7 +107,7 @@ def full_run(study: Study, seed: int) -> dict[str, Any]:
   report_flags = ["--report", "--hypotheses", str(study.output / f"seed-{seed}.{study.target}")]
   found = evaluate(candidates[chosen], study.data, "test_2016_flickr", report_flags, study.target)
   result = {"validation": validation, "chosen": chosen, "test": found, "config": study.config, "keys": study.keys}
-  result["metrics"] = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+  result["metrics"] = runs.open(run).metrics
   shutil.copy(run / "provenance.json", study.output / f"seed-{seed}.provenance.json")
   write_atomically(done, f"{json.dumps(result, indent=1)}\n".encode())
   return result

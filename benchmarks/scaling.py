@@ -36,6 +36,7 @@ import numpy as np
 import programs
 import report
 
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Config, DataConfig, LengthPenalty, TrainConfig
 from transformer_jax.data.batches import Batch
 from transformer_jax.decoding.programs import SearchOptions, search
@@ -145,15 +146,7 @@ def training_point(sweep: str, size: int, model: ModelConfig, rows: int, length:
   def run() -> None:
     state[0], _ = jax.block_until_ready(step(state[0], batch))
 
-  return Point(sweep, size, 3 * rows * forward_flops(model, length), run)
-
-
-def forward_flops(model: ModelConfig, length: int) -> float:
-  """The operations of one sequence pair with `length` tokens on each side."""
-  d = model.d_model
-  attention = 4 * length**2 * d + 8 * length * d**2
-  feed_forward = 4 * length * d * model.d_ff
-  return model.num_layers * (3 * attention + 2 * feed_forward) + 2 * length * d * model.vocab_size
+  return Point(sweep, size, requirements.flops(config).step, run)
 
 
 def attention_length() -> Iterator[Point]:

@@ -20,6 +20,7 @@ import rates
 import report
 import text
 
+from transformer_jax import runs
 from transformer_jax.evaluation.scores import score
 from transformer_jax.runtime.files import write_atomically
 
@@ -142,8 +143,8 @@ def full_run(sweep: Sweep, name: str, seed: int, keys: list[str]) -> dict[str, A
     "operations": plan["flops"]["step"],
     "test": found,
     "by_length": by_length([text.lines(file) for file in (*multi30k.files(sweep.data, TEST), hypotheses)]),
-    "metrics": [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()],
-    "provenance": json.loads((run / "provenance.json").read_text()),
+    "metrics": runs.open(run).metrics,
+    "provenance": runs.open(run).provenance,
   }
 
 

@@ -75,7 +75,7 @@ def no_dropout(model, params, row, key):
 
 
 def dropout_by_step(config, task, state, batch):
-  return _TRAIN_STEP(config, task, state, batch._replace(places=0 * batch.places))
+  return _TRAIN_STEP(config, task, state, batch._replace(indices=0 * batch.indices))
 
 
 def dropout_by_row(config, task, state, batch):

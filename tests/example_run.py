@@ -14,6 +14,13 @@ def write_corpus(folder: Path) -> str:
   return str(folder / "text")
 
 
+def write_pairs(prefix: Path, pairs) -> str:
+  """Writes the pairs to PREFIX.en and PREFIX.de, and returns the prefix, which names the corpus."""
+  for side, language in enumerate(("en", "de")):
+    Path(f"{prefix}.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
+  return str(prefix)
+
+
 def metrics_of(workdir: Path) -> list[dict]:
   """The lines of a run's log, without times."""
   lines = (workdir / "metrics.jsonl").read_text().split("\n")[:-1]

@@ -17,7 +17,7 @@ from joeynmt.model import build_model
 from joeynmt.search import search
 from joeynmt.vocabulary import Vocabulary
 
-_UNK, _PAD = 0, 1
+_PAD = 1
 
 
 def load(job: dict[str, Any], folder: Path) -> protocol.Answer:

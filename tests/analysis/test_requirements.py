@@ -12,6 +12,7 @@ import pytest
 
 from configs import base, bert, big, elmo, gpt, rnn
 from tests.analysis.examples import SMALL, TINY, transformer_flops, with_model, with_train
+from tests.on_devices import over
 from transformer_jax.analysis import requirements
 from transformer_jax.config import DataConfig, Decay, TrainConfig
 from transformer_jax.data.batches import Batch
@@ -132,14 +133,7 @@ def test_memory_is_just_above_what_the_compiler_allocates(config):
   state = jax.eval_shape(lambda: init_state(config, task_of(config.model)))
   shape = 1, rows, task_of(config.model).parts, config.data.row_length
   batch = Batch(jax.ShapeDtypeStruct(shape, np.uint16), jax.ShapeDtypeStruct((1, rows), np.int32))
-  step = jax.pmap(
-    functools.partial(train_step, config, task_of(config.model)),
-    axis_name=devices.AXIS,
-    in_axes=(None, 0),
-    out_axes=(None, None),
-    donate_argnums=(0,),
-    devices=jax.local_devices()[:1],
-  )
+  step = over(1, functools.partial(train_step, config, task_of(config.model)), donate_argnums=(0,))
   compiled = step.lower(state, batch).compile().memory_analysis()
   allocated = compiled.argument_size_in_bytes + compiled.temp_size_in_bytes
   assert allocated < requirements.memory(config).total < 1.4 * allocated

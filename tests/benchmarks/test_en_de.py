@@ -5,6 +5,8 @@ import lzma
 
 import pytest
 
+from transformer_jax.config import Config, serialization
+
 
 @pytest.fixture
 def en_de(program):
@@ -89,7 +91,8 @@ def test_a_recipe_is_made_once_and_no_other_is_taken_for_it(program, en_de, text
     called.append("train")
     assert {"--config.train.steps=7", f"--config.data.train={texts.folder}/news.train"} <= {*flags}
     run.mkdir()
-    (run / "metrics.jsonl").write_text('{"step": 7}\n')
+    (run / "config.json").write_text(json.dumps(serialization.to_dict(Config())))
+    (run / "metrics.jsonl").write_text('{"step": 7, "split": "train"}\n')
     (run / "provenance.json").write_text("[]")
 
   def command(arguments, text):

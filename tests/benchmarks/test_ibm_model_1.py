@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.example_run import write_pairs
 from transformer_jax.evaluation.scores import score
 
 pytest.importorskip("nltk", reason="the extra `benchmarks` installs it")
@@ -67,8 +68,7 @@ def test_equally_probable_words_are_chosen_by_the_alphabet(ibm):
 
 
 def test_the_program_scores_what_it_writes(ibm, tmp_path, monkeypatch, capsys):
-  for side, language in enumerate(("en", "de")):
-    (tmp_path / f"text.{language}").write_text("".join(f"{pair[side]}\n" for pair in PAIRS))
+  write_pairs(tmp_path / "text", PAIRS)
   files = {"train": tmp_path / "text", "source": tmp_path / "text.en", "reference": tmp_path / "text.de"}
   flags = [f"--{name}={file}" for name, file in files.items()]
   monkeypatch.setattr(sys, "argv", ["ibm_model_1.py", *flags, f"--output={tmp_path / 'out'}"])

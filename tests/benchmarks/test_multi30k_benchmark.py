@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from transformer_jax.config import Config, serialization
+
 
 class Commands:
   """Stands for `children.command` and `children.train`: keeps the flags of each, and writes what the next ones need.
@@ -29,6 +31,7 @@ class Commands:
     run = Path(flags["--workdir"])
     (run / "checkpoints" / "70").mkdir(parents=True)
     (run / "checkpoints" / "110").mkdir()
+    (run / "config.json").write_text(json.dumps(serialization.to_dict(Config())))
     (run / "metrics.jsonl").write_text(json.dumps({"split": "train", "step": 110, "seconds": 1800}) + "\n")
     (run / "provenance.json").write_text("[]")
 

@@ -3,6 +3,7 @@
 import pytest
 
 from tests import prepared_folder
+from tests.example_run import write_pairs
 from transformer_jax.__main__ import main
 from transformer_jax.data import beam_pipeline
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
@@ -43,10 +44,7 @@ RULES = [
 
 
 def write(folder, pairs):
-  """The name of a corpus of these pairs."""
-  for side, language in enumerate(("en", "de")):
-    (folder / f"in.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
-  return str(folder / "in")
+  return write_pairs(folder / "in", pairs)
 
 
 @pytest.mark.parametrize(("flags", "pair", "reason"), RULES, ids=[" ".join(flags) for flags, _, _ in RULES])

@@ -108,7 +108,7 @@ def test_shares_of_hosts_join_to_the_batch_of_one(made, hosts):
     joined = [np.concatenate(parts) for parts in zip(*[share[step] for share in shares], strict=True)]
     expected = whole[step]
     np.testing.assert_array_equal(joined[0], expected.rows)
-    np.testing.assert_array_equal(joined[1], expected.places)
+    np.testing.assert_array_equal(joined[1], expected.indices)
     np.testing.assert_array_equal(expected.rows[:SIZE], one[step].rows)
     assert not expected.rows[SIZE:].any()
 

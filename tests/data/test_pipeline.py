@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.data.letters import Letters
+from tests.example_run import write_pairs
 from transformer_jax.config import Corpus, DataConfig, PieceKind
 from transformer_jax.data import corpus, encoding, pipeline, row_cache
 from transformer_jax.data.batches import Batches, in_order
@@ -28,13 +29,8 @@ LINES = [("a bb", "c"), ("dd", "ee ff"), ("", "g"), ("h", "i"), ("much too long 
 
 @pytest.fixture
 def data(tmp_path):
-  write(tmp_path / "train", LINES)
+  write_pairs(tmp_path / "train", LINES)
   return DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "train"), row_length=11, cache_dir=str(tmp_path / "cache"))
-
-
-def write(prefix, pairs):
-  for side, language in enumerate(("en", "de")):
-    prefix.with_suffix(f".{language}").write_text("".join(pair[side] + "\n" for pair in pairs))
 
 
 def rows_of(data, tokenizer=None):
@@ -82,7 +78,7 @@ def test_whatever_changes_the_rows_is_packed_again(data, tmp_path):
   seen.add(rows_of(data, Letters("other")).fingerprint)
   seen.add(rows_of(dataclasses.replace(data, row_length=13)).fingerprint)
   seen.add(rows_of(dataclasses.replace(data, max_length=5)).fingerprint)
-  write(tmp_path / "train", [*LINES[:-1], ("k", "l")])
+  write_pairs(tmp_path / "train", [*LINES[:-1], ("k", "l")])
   seen.add(rows_of(data).fingerprint)
   assert len(seen) == 5 and folders(data) == sorted(seen)
 
@@ -227,7 +223,7 @@ def test_a_tokenizer_of_another_size_is_refused(data, tmp_path):
 
 
 def test_the_tokenizer_is_learned_on_both_sides(data, tmp_path):
-  write(tmp_path / "train", [("abc", "xyz")] * 7)
+  write_pairs(tmp_path / "train", [("abc", "xyz")] * 7)
   tokenizer = pipeline.learn_tokenizer(data, 270)
   # Signs that are not learned are spelled in bytes, of which 259 is the last.
   assert min(tokenizer.encode("abc")) > 259 and min(tokenizer.encode("xyz")) > 259
@@ -281,13 +277,13 @@ def test_shares_of_hosts_join_to_the_batch(packed, hosts):
   for step in range(5):
     joined = [np.concatenate(parts) for parts in zip(*[share[step] for share in shares], strict=True)]
     np.testing.assert_array_equal(joined[0], whole[step].rows)
-    np.testing.assert_array_equal(joined[1], whole[step].places)
+    np.testing.assert_array_equal(joined[1], whole[step].indices)
 
 
 @pytest.mark.parametrize(("multiple", "filled"), [(1, 7), (2, 8), (5, 10), (16, 16)])
 def test_a_batch_is_filled_up_with_empty_rows(packed, multiple, filled):
   plain, batch = Batches(packed, SIZE, seed=5)[3], Batches(packed, SIZE, seed=5, multiple=multiple)[3]
-  np.testing.assert_array_equal(batch.places, np.arange(filled, dtype=np.int32))
+  np.testing.assert_array_equal(batch.indices, np.arange(filled, dtype=np.int32))
   np.testing.assert_array_equal(batch.rows[:SIZE], plain.rows)
   assert batch.rows.shape == (filled, 4, 3) and not np.any(batch.rows[SIZE:])
 
@@ -299,7 +295,7 @@ def test_a_batch_may_be_larger_than_the_corpus(packed):
 
 def test_evaluation_reads_all_rows_once_in_order(packed):
   batches = [*in_order(packed, 10)]
-  assert [len(batch.rows) for batch in batches] == [len(batch.places) for batch in batches] == [10, 10, 10]
+  assert [len(batch.rows) for batch in batches] == [len(batch.indices) for batch in batches] == [10, 10, 10]
   joined = np.concatenate([batch.rows for batch in batches])
   np.testing.assert_array_equal(joined[:COUNT], packed.rows)
   assert not np.any(joined[COUNT:])
@@ -330,7 +326,7 @@ def many(data, tmp_path):
   """A corpus with lines that are left out, and a tokenizer that is learned from it."""
   generator = np.random.default_rng(0)
   pairs = [[" ".join(generator.choice(WORDS, size)) for size in generator.integers(0, 14, 2)] for _ in range(700)]
-  write(tmp_path / "train", pairs)
+  write_pairs(tmp_path / "train", pairs)
   tokenizer = SentencePieceTokenizer.learn((side for pair in pairs for side in pair), 300)
   return dataclasses.replace(data, row_length=47), tokenizer
 
@@ -410,6 +406,6 @@ def test_a_cache_in_a_bucket_is_refused():
 @pytest.mark.parametrize("kind", PieceKind)
 def test_the_vocabulary_is_of_the_kind_of_the_config(data, tmp_path, kind, sizes):
   words = ["to", "be", "or", "not"]
-  write(tmp_path / "train", [(f"{a} {b}", f"{b} {a}") for a in words for b in words])
+  write_pairs(tmp_path / "train", [(f"{a} {b}", f"{b} {a}") for a in words for b in words])
   found = pipeline.learn_tokenizer(dataclasses.replace(data, pieces=kind), *sizes)
   assert [pieces_of(side).kind for side in (found.source, found.target)] == [kind] * 2

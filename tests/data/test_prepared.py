@@ -121,7 +121,7 @@ def test_each_host_reads_the_rows_of_its_share_alone(made, monkeypatch):
   for step in (0, 1, 7, 500):
     shares = [batches[step] for batches in hosts]
     np.testing.assert_array_equal(np.concatenate([share.rows for share in shares]), one[step].rows)
-    np.testing.assert_array_equal(np.concatenate([share.places for share in shares]), one[step].places)
+    np.testing.assert_array_equal(np.concatenate([share.indices for share in shares]), one[step].indices)
     numbers = one.rows_of(step).tolist()
     assert read == [numbers[:7], numbers[7:]]
     read.clear()

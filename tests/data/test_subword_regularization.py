@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 
+from tests.example_run import write_pairs
 from tests.nasty import LINES
 from transformer_jax.config import Corpus, DataConfig, PieceKind
 from transformer_jax.data import numbers, packing, pipeline
@@ -219,8 +220,7 @@ def test_random_pieces_are_used_if_they_fit_with_their_end(bpe, count):
 def test_the_rows_of_an_epoch_have_the_pieces_of_their_seed_epoch_pair_and_side(bpe, two, tmp_path):
   """Also behind a pair that is left out; both others are in one row."""
   pairs = [("riding a horse", "reitet ein Pferd"), ("", "a"), ("rides", "reitet")]
-  for side, language in enumerate(("en", "de")):
-    (tmp_path / f"text.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
+  write_pairs(tmp_path / "text", pairs)
   other = SentencePieceTokenizer.learn(SENTENCES, 331)
   tokenizer = TokenizerPair(bpe, other) if two else bpe
   data = DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "text"), row_length=61, bpe_dropout=0.4)
@@ -259,8 +259,7 @@ def test_a_memory_that_is_full_is_emptied_and_changes_nothing(bpe, unigram):
 def test_random_pieces_leave_out_what_is_longer_than_the_config_allows(bpe, tmp_path):
   """The second sentence has at least 97 pieces and at most 582 characters, so that a row would hold it."""
   pairs = [("riding a horse", "reitet ein Pferd"), ("rides " * 97, "a")]
-  for side, language in enumerate(("en", "de")):
-    (tmp_path / f"text.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
+  write_pairs(tmp_path / "text", pairs)
   train = str(tmp_path / "text")
   data = DataConfig(corpus=Corpus.TEXT, train=train, row_length=601, max_length=61, bpe_dropout=0.01)
   rows = np.concatenate([*pipeline.packing_ahead(data, bpe, 7)(0)])

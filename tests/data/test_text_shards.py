@@ -13,6 +13,7 @@ import pytest
 from etils import epath
 
 from tests.data.letters import Letters
+from tests.example_run import write_pairs
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import pipeline, text_shards
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
@@ -26,15 +27,10 @@ SIDES = (SOURCE, SOURCE_SEGMENTS), (TARGET, TARGET_SEGMENTS)
 
 @pytest.fixture
 def data(tmp_path):
-  write(tmp_path / "train", PAIRS)
+  write_pairs(tmp_path / "train", PAIRS)
   return DataConfig(
     corpus=Corpus.TEXT, train=str(tmp_path / "train"), row_length=7, shard_pairs=5, cache_dir=str(tmp_path / "cache")
   )
-
-
-def write(prefix, pairs):
-  for side, language in enumerate(("en", "de")):
-    prefix.with_suffix(f".{language}").write_text("".join(pair[side] + "\n" for pair in pairs))
 
 
 def pairs_in(blocks):
@@ -101,9 +97,10 @@ def test_a_text_that_changes_during_the_run_ends_it(data, tmp_path, shard_pairs)
     tokenizer = SentencePieceTokenizer.learn(["abc abd"] * 5, 265)
   pack = pipeline.packing_ahead(data, tokenizer, SEED)
   assert [*pack(0)]
-  write(tmp_path / "train", PAIRS)  # the same again
+  write_pairs(tmp_path / "train", PAIRS)  # the same again
   assert [*pack(1)]
-  for change in (lambda: write(tmp_path / "train", PAIRS[::-1]), (tmp_path / "train.de").unlink):  # of the same size
+  # The first change keeps the size.
+  for change in (lambda: write_pairs(tmp_path / "train", PAIRS[::-1]), (tmp_path / "train.de").unlink):
     change()
     with pytest.raises(
       RunError, match=r"the files of config\.data\.train = .* changed during the run: give it the text"
@@ -125,19 +122,19 @@ def test_a_text_that_cannot_be_read_now_is_not_called_another_one(data, monkeypa
 
 
 def test_a_text_of_several_directions_that_changes_ends_the_run_too(data, tmp_path):
-  write(tmp_path / "other", PAIRS)
+  write_pairs(tmp_path / "other", PAIRS)
   data = dataclasses.replace(
     data, shard_pairs=0, bpe_dropout=0.5, row_length=37, tags=True, train=f"{data.train};{tmp_path / 'other'}:de-en"
   )
   pack = pipeline.packing_ahead(data, SentencePieceTokenizer.learn(["abc abd"] * 5, 265), SEED)
   assert [*pack(0)]
-  write(tmp_path / "other", PAIRS[::-1])
+  write_pairs(tmp_path / "other", PAIRS[::-1])
   with pytest.raises(RunError, match=r"the files of config\.data\.train = .* changed during the run: give it the text"):
     [*pack(1)]
 
 
 def test_each_pair_comes_as_often_as_its_corpus_weighs(data, tmp_path):
-  write(tmp_path / "other", [("A", "B"), ("C", "D"), ("E", "F")])
+  write_pairs(tmp_path / "other", [("A", "B"), ("C", "D"), ("E", "F")])
   data = dataclasses.replace(data, train=f"{data.train}*2;{tmp_path / 'other'}")
   pack = pipeline.packing_ahead(data, Letters(), SEED)
   assert sorted(pair for shard in shards_in(pack, 0, 6) for pair in shard) == sorted(
@@ -146,7 +143,7 @@ def test_each_pair_comes_as_often_as_its_corpus_weighs(data, tmp_path):
 
 
 def test_what_is_left_out_is_reported_once(data, tmp_path, capfd):
-  write(tmp_path / "train", [*PAIRS[:7], ("", "g"), ("much too long", "j"), *PAIRS[7:]])
+  write_pairs(tmp_path / "train", [*PAIRS[:7], ("", "g"), ("much too long", "j"), *PAIRS[7:]])
   pack = pipeline.packing_ahead(data, Letters(), SEED)
   assert sorted(pair for shard in shards_in(pack, 0, 5) for pair in shard) == PAIRS
   said = capfd.readouterr().err
@@ -160,10 +157,10 @@ def test_what_is_left_out_is_reported_once(data, tmp_path, capfd):
 
 
 def test_a_shard_may_be_empty_but_not_all(data, tmp_path):
-  write(tmp_path / "train", [*PAIRS[:5], *[("", "")] * 5, *PAIRS[5:7]])
+  write_pairs(tmp_path / "train", [*PAIRS[:5], *[("", "")] * 5, *PAIRS[5:7]])
   shards = shards_in(pipeline.packing_ahead(data, Letters(), SEED), 0, 3)
   assert sorted(shards) == [[], PAIRS[:5], PAIRS[5:7]]
-  write(tmp_path / "train", [("", "a")] * 12)
+  write_pairs(tmp_path / "train", [("", "a")] * 12)
   pack = pipeline.packing_ahead(data, Letters(), SEED)
   assert [[*pack(0)], [*pack(1)]] == [[], []]
   with pytest.raises(InputError, match=r"no sentence pair of .*train is left: check the text, or raise"):
@@ -171,7 +168,7 @@ def test_a_shard_may_be_empty_but_not_all(data, tmp_path):
 
 
 def test_an_empty_shard_at_the_border_of_two_epochs_does_not_end_the_run(data, tmp_path):
-  write(tmp_path / "train", [*PAIRS[:5], *[("", "")] * 5])
+  write_pairs(tmp_path / "train", [*PAIRS[:5], *[("", "")] * 5])
   pack = pipeline.packing_ahead(data, Letters(), SEED)
   epochs = [shards_in(pack, epoch, 2) for epoch in range(20)]
   assert all(sorted(shards) == [[], PAIRS[:5]] for shards in epochs)
@@ -179,7 +176,7 @@ def test_an_empty_shard_at_the_border_of_two_epochs_does_not_end_the_run(data, t
 
 
 def test_files_without_lines_are_refused_before_training(data, tmp_path):
-  write(tmp_path / "train", [])
+  write_pairs(tmp_path / "train", [])
   with pytest.raises(InputError, match=r"train.en and .*train.de are empty: expected one sentence per line"):
     text_shards.not_packed_yet(data, Letters())
 
@@ -191,14 +188,14 @@ def test_what_is_known_before_it_is_packed(data, tmp_path):
   assert not (tmp_path / "cache").exists()
   others = [dataclasses.replace(data, shard_pairs=6), dataclasses.replace(data, max_length=5)]
   found = [text_shards.not_packed_yet(other, Letters()).fingerprint for other in others]
-  write(tmp_path / "train", PAIRS[::-1])
+  write_pairs(tmp_path / "train", PAIRS[::-1])
   found.append(text_shards.not_packed_yet(data, Letters()).fingerprint)
   assert len({packed.fingerprint, *found}) == 4
 
 
 @pytest.mark.parametrize("weights", [("0.4", "2.5"), ("3", "1"), ("0.1", "1.7")])
 def test_the_pairs_of_an_epoch_are_counted_with_their_weights(data, tmp_path, weights):
-  write(tmp_path / "other", PAIRS[:7])
+  write_pairs(tmp_path / "other", PAIRS[:7])
   data.train = f"{data.train}*{weights[0]};{tmp_path}/other*{weights[1]}"
   data.shard_pairs = 3
   [pairs, shards] = text_shards.not_packed_yet(data, Letters()).report.found.values()

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 from etils import epath
 
+from tests.example_run import write_pairs
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import pipeline, tokenizers
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
@@ -19,8 +20,7 @@ SIZES = 265, 269
 
 @pytest.fixture
 def data(tmp_path):
-  for side, language in enumerate(("en", "de")):
-    (tmp_path / f"text.{language}").write_text("".join(f"{pair[side]}\n" for pair in PAIRS))
+  write_pairs(tmp_path / "text", PAIRS)
   return DataConfig(corpus=Corpus.TEXT, train=str(tmp_path / "text"), row_length=17, cache_dir=str(tmp_path / "cache"))
 
 

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests.example_run import write_pairs
 from tests.model.example import CONFIG, float64, random_params
 from transformer_jax.commands.heads import _row
 from transformer_jax.config import Config, EvaluateConfig
@@ -120,9 +121,7 @@ def test_what_is_lost_without_a_head(translator, monkeypatch):
 
 
 def write(folder, pairs):
-  for side, ending in enumerate(("en", "de")):
-    (folder / f"text.{ending}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
-  return folder / "text"
+  return write_pairs(folder / "text", pairs)
 
 
 @pytest.mark.long

@@ -10,13 +10,13 @@ import pytest
 
 from tests.language import example
 from tests.model.example import float64, random_params
+from tests.on_devices import over, shares
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.batches import Batch
 from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS, next_sentence_rows
 from transformer_jax.language.bert import BERT
 from transformer_jax.model.special_tokens import CLS, FIRST_PIECE, MASK, SEP
 from transformer_jax.paper import formulas
-from transformer_jax.runtime import devices
 from transformer_jax.tasks.masked import TASK, batch_sums, counts, fixed_key, masked, outputs, predicted
 from transformer_jax.training.step import init_state, train_step
 from transformer_jax.training.sums import means
@@ -138,14 +138,8 @@ def test_the_gradient_is_of_the_sum_of_both_means(count, accumulation):
   """Rows differ in their masked tokens, and two are empty: means of means would be others."""
   config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, accumulation=accumulation))
   state, rows = init_state(config, TASK), example_rows()
-  batch = Batch(rows.reshape(count, -1, *rows.shape[1:]), np.arange(ROWS, dtype=np.int32).reshape(count, -1))
-  step = jax.pmap(
-    functools.partial(train_step, config, TASK),
-    axis_name=devices.AXIS,
-    in_axes=(None, 0),
-    out_axes=(None, None),
-    devices=jax.devices()[:count],
-  )
+  batch = shares(Batch(rows, np.arange(ROWS, dtype=np.int32)), count)
+  step = over(count, functools.partial(train_step, config, TASK))
   after, metrics = step(state, batch)
 
   _, dropout_key = jax.random.split(jax.random.key(config.train.seed, impl="threefry2x32"))

@@ -12,6 +12,7 @@ import pytest
 
 from tests.marks import long
 from tests.model.example import float64
+from tests.on_devices import over, shares
 from tests.recurrent import reference
 from tests.recurrent.example import CONFIGS, ROW_LENGTH, example, packed, pairs
 from transformer_jax.config import Config, DataConfig, Decay, TrainConfig
@@ -21,7 +22,6 @@ from transformer_jax.data.segments import decoder_input, segment_positions
 from transformer_jax.model import masking
 from transformer_jax.model.special_tokens import BOS, PAD
 from transformer_jax.paper.formulas import softmax
-from transformer_jax.runtime import devices
 from transformer_jax.tasks import translation
 from transformer_jax.tasks.translation import TASK, chosen_rows
 from transformer_jax.training.scheduled_sampling import forcing_probability
@@ -175,16 +175,10 @@ def trained(config, count, updates=4, state=None):
   """The state after some updates on `count` devices."""
   generator = np.random.default_rng(0)
   state = state or init_state(config, TASK)
-  step = jax.pmap(
-    functools.partial(train_step, config, TASK),
-    axis_name=devices.AXIS,
-    in_axes=(None, 0),
-    out_axes=(None, None),
-    devices=jax.devices()[:count],
-  )
+  step = over(count, functools.partial(train_step, config, TASK))
   orders = [generator.permutation(3) for _ in range(8)]
   rows = np.stack([packed([pairs()[i] for i in order[: 1 + n % 3]]) for n, order in enumerate(orders)])
-  batch = Batch(rows.reshape(count, -1, 4, ROW_LENGTH), np.arange(8, dtype=np.int32).reshape(count, -1))
+  batch = shares(Batch(rows, np.arange(8, dtype=np.int32)), count)
   for _ in range(updates):
     state = jax.device_get(step(state, batch)[0])
   return state

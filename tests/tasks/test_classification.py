@@ -12,6 +12,7 @@ import pytest
 from tests.data.letters import Letters
 from tests.language import example
 from tests.model.example import float64, random_params
+from tests.on_devices import over, shares
 from transformer_jax import registry
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data.batches import Batch
@@ -20,7 +21,6 @@ from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model.special_tokens import CLS, SEP
 from transformer_jax.paper import formulas
-from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.tasks import classification
 from transformer_jax.tasks.classifier import Classifier
@@ -123,17 +123,9 @@ def test_classes_that_can_be_told_apart_are_learned(tokenizer):
   names = ["empty" if not text else "short" if len(text) < 3 else "long" for text in sentences]
   rows, _ = classification.sentence_rows(tokenizer, sentences, ROW_LENGTH)
   rows[:, LABEL] = np.array([LABELS.index(name) for name in names])[:, None]
-  state, batch = (
-    init_state(CONFIG, classification.TASK),
-    Batch(rows[None], np.arange(len(rows), dtype=np.int32)[None]),
-  )
-  step = jax.pmap(
-    functools.partial(train_step, CONFIG, classification.TASK),
-    axis_name=devices.AXIS,
-    in_axes=(None, 0),
-    out_axes=(None, None),
-    devices=jax.devices()[:1],
-  )
+  state = init_state(CONFIG, classification.TASK)
+  batch = shares(Batch(rows, np.arange(len(rows), dtype=np.int32)), 1)
+  step = over(1, functools.partial(train_step, CONFIG, classification.TASK))
   for _ in range(100):
     state, _ = step(state, batch)
   found = Classifier(CONFIG, jax.device_get(state.params), tokenizer).classify(sentences)

@@ -6,6 +6,7 @@ import pytest
 import sacrebleu
 from tqdm.utils import disp_len
 
+from tests.example_run import write_pairs
 from transformer_jax.config import Config, Corpus, DataConfig, EvaluateConfig
 from transformer_jax.decoding.line_warning import LineWarning
 from transformer_jax.decoding.translation import Translation
@@ -48,8 +49,7 @@ def test_scores_are_with_the_configs_tokenisation_and_case(tokenize, lowercase, 
 def test_the_test_has_all_sentences(tmp_path, monkeypatch):
   """However few validation translates."""
   monkeypatch.setattr(translation_validation, "Translator", Given)
-  for side, language in enumerate(("en", "de")):
-    (tmp_path / f"text.{language}").write_text("".join(f"{pair[side]}\n" for pair in PAIRS))
+  write_pairs(tmp_path / "text", PAIRS)
   data = DataConfig(corpus=Corpus.TEXT, validation="", test=str(tmp_path / "text"))
   config = Config(data=data, evaluate=EvaluateConfig(sentences=1))
   found = translation_validation.TranslationValidation(config, TASK, None).test(None)

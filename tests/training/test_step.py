@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.model.example import float64, random_params, random_state
+from tests.on_devices import over, shares
 from transformer_jax.config import Config, DataConfig, Optimizer, Schedule, TrainConfig
 from transformer_jax.data.batches import Batch, Batches
 from transformer_jax.data.packing import TARGET, TARGET_SEGMENTS, pack
@@ -123,16 +124,8 @@ def test_an_update_has_the_loss_of_the_configs_label_smoothing(params, smoothing
   rows = packed(PAIRS)
   state = init_state(config, TASK).replace(params=params)
   batch = shares(Batch(rows, np.arange(len(rows), dtype=np.int32)), 1)
-  _, metrics = over(1, functools.partial(train_step, config, TASK), out_axes=(None, None))(state, batch)
+  _, metrics = over(1, functools.partial(train_step, config, TASK))(state, batch)
   assert float(metrics["sums"].loss) == pytest.approx(expected, rel=1e-5)
-
-
-def over(count: int, function, out_axes):
-  return jax.pmap(function, axis_name=devices.AXIS, in_axes=(None, 0), out_axes=out_axes, devices=jax.devices()[:count])
-
-
-def shares(batch: Batch, devices: int) -> Batch:
-  return jax.tree.map(lambda x: x.reshape(devices, -1, *x.shape[1:]), batch)
 
 
 @pytest.mark.long
@@ -142,7 +135,7 @@ def test_an_update_under_jit_alone_is_that_of_one_device():
   batch = Batch(rows, np.arange(len(rows), dtype=np.int32))
   step = functools.partial(train_step, CONFIG, TASK)
   alone = jax.jit(step)(state, batch)
-  mapped = over(1, step, out_axes=(None, None))(state, shares(batch, 1))
+  mapped = over(1, step)(state, shares(batch, 1))
   for one, other in zip(jax.tree.leaves(alone), jax.tree.leaves(mapped), strict=True):
     np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-6, atol=1e-7)
   sums = jax.jit(functools.partial(eval_step, CONFIG, TASK))(state.params, batch)
@@ -172,7 +165,7 @@ def accumulating(accumulation: int) -> Config:
 @functools.cache
 def update(count: int = 1, accumulation: int = 1):
   """The training step on `count` devices, traced and compiled once for all tests."""
-  return over(count, functools.partial(train_step, accumulating(accumulation), TASK), out_axes=(None, None))
+  return over(count, functools.partial(train_step, accumulating(accumulation), TASK))
 
 
 def placed(state, count: int = 1):
@@ -258,7 +251,7 @@ def test_recipes_are_the_same_on_eight_devices(recipe):
   config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, steps=STEPS, **recipe))
   packed_rows, found = PackedRows(packed(copying_pairs(60)), PackingReport(), ""), []
   for count in (1, 8):
-    step = over(count, functools.partial(train_step, config, TASK), out_axes=(None, None))
+    step = over(count, functools.partial(train_step, config, TASK))
     batches = Batches(packed_rows, ROWS, config.train.seed, multiple=count)
     state = placed(jax.jit(functools.partial(init_state, config, TASK))(), count)
     for i in range(2):
@@ -366,7 +359,7 @@ def test_the_gradient_is_of_the_mean_over_all_tokens_of_all_devices():
   @jax.jit
   @jax.grad
   def gradient_of(params):
-    keys = jax.vmap(functools.partial(jax.random.fold_in, jax.random.fold_in(dropout_key, 0)))(batch.places)
+    keys = jax.vmap(functools.partial(jax.random.fold_in, jax.random.fold_in(dropout_key, 0)))(batch.indices)
     sums = batch_sums(CONFIG, params, rows, keys)
     return sums.loss / sums.tokens
 
@@ -396,7 +389,7 @@ def with_moving_average(decay):
 @pytest.mark.long
 def test_the_moving_average_follows_the_parameters():
   config, rows = with_moving_average(0.25), packed(copying_pairs(60))[:ROWS]
-  step = over(1, functools.partial(train_step, config, TASK), out_axes=(None, None))
+  step = over(1, functools.partial(train_step, config, TASK))
   state, plain = placed(init_state(config, TASK)), placed(init_state(CONFIG, TASK))
   jax.tree.map(np.testing.assert_array_equal, state.average, state.params)
   average = float64(state.params)

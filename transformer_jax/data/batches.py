@@ -19,11 +19,11 @@ class Batch(NamedTuple, Generic[Array]):
 
   Attributes:
     rows: `[rows, parts, row_length]` unsigned integers; `packing` tells the layout for sentence pairs.
-    places: `[rows]` int32, each row's index in the batch over all hosts; dropout keys are derived from it.
+    indices: `[rows]` int32, each row's index in the batch over all hosts; dropout keys are derived from it.
   """
 
   rows: Array
-  places: Array
+  indices: Array
 
 
 class HostBatches:
@@ -40,15 +40,15 @@ class HostBatches:
   def __init__(self, packed: PackedRows, size: int, *, multiple: int = 1, host: int = 0, hosts: int = 1):
     padded = -(-size // multiple) * multiple
     self._size, self._shape, self._dtype = size, packed.rows.shape[1:], packed.rows.dtype
-    self._places = np.arange(padded, dtype=np.int32)[host * padded // hosts : (host + 1) * padded // hosts]
+    self._indices = np.arange(padded, dtype=np.int32)[host * padded // hosts : (host + 1) * padded // hosts]
 
   def __getitem__(self, step: int) -> Batch[np.ndarray]:
-    batch, real = self.empty(), self._places < self._size
-    batch.rows[real] = self._rows_at(step, self._places[real])
+    batch, real = self.empty(), self._indices < self._size
+    batch.rows[real] = self._rows_at(step, self._indices[real])
     return batch
 
-  def _rows_at(self, step: int, places: np.ndarray) -> np.ndarray:
-    """The rows at these places of a step's batch over all hosts."""
+  def _rows_at(self, step: int, indices: np.ndarray) -> np.ndarray:
+    """The rows at these indices of a step's batch over all hosts."""
     raise NotImplementedError
 
   def describe(self, step: int) -> str:
@@ -57,7 +57,7 @@ class HostBatches:
 
   def empty(self) -> Batch[np.ndarray]:
     """A batch of empty rows."""
-    return Batch(np.zeros((len(self._places), *self._shape), self._dtype), self._places.copy())
+    return Batch(np.zeros((len(self._indices), *self._shape), self._dtype), self._indices.copy())
 
   def place(self, step: int) -> dict[str, int]:
     """What a checkpoint must hold to read on from a step, besides its number."""
@@ -103,8 +103,8 @@ class Batches(HostBatches):
     more = f" and {len(rows) - 8} more" if len(rows) > 8 else ""
     return f"rows {', '.join(map(str, rows[:8]))}{more} of the packed text"
 
-  def _rows_at(self, step: int, places: np.ndarray) -> np.ndarray:
-    return self._rows[self.rows_of(step)[places]]
+  def _rows_at(self, step: int, indices: np.ndarray) -> np.ndarray:
+    return self._rows[self.rows_of(step)[indices]]
 
 
 def in_order(packed: PackedRows, size: int) -> Iterator[Batch[np.ndarray]]:

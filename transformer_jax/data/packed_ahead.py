@@ -107,14 +107,14 @@ class BatchesPackedAhead(HostBatches):
       self._parts.append(part)
     return True
 
-  def _rows_at(self, step: int, places: np.ndarray) -> np.ndarray:
+  def _rows_at(self, step: int, indices: np.ndarray) -> np.ndarray:
     first, end = step * self._size, (step + 1) * self._size
     self.wait(step, lambda: False)
     self._parts = [part for part in self._parts if part.end > first]
     rows = np.concatenate(
       [part.rows[part.order[max(0, first - part.first) : end - part.first]] for part in self._parts]
     )
-    return rows[places]
+    return rows[indices]
 
   def close(self) -> None:
     """Ends the packing; the rows of the last part are no longer needed."""

@@ -97,7 +97,7 @@ def train_step(config: Config, task: Task, state: TrainState, batch: Batch[jax.A
   counts = devices.sum_over_devices(task.counts(config, batch.rows))
 
   def loss(params: Params, batch: Batch[jax.Array]) -> tuple[jax.Array, Sums]:
-    keys = jax.vmap(lambda index: jax.random.fold_in(step_key, index))(batch.places)
+    keys = jax.vmap(lambda index: jax.random.fold_in(step_key, index))(batch.indices)
     rows = task.chosen_rows(config, jax.lax.stop_gradient(params), batch.rows, keys, state.step)
     sums = task.batch_sums(config, params, rows, keys)
     return joint_loss(sums, counts), sums
