@@ -16,6 +16,7 @@ from tests.on_devices import over, shares
 from transformer_jax import registry
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data.batches import Batch
+from transformer_jax.data.labelled import sentence_rows
 from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.language.config import BERTClassifierConfig
@@ -69,7 +70,7 @@ def test_cached_rows_are_those_of_the_order_of_the_labels(tokenizer, tmp_path, m
 
 def test_a_sentence_that_just_fits_is_not_cut():
   """A row of 7 tokens holds 5 between its two signs."""
-  rows, cut = classification.sentence_rows(Letters(), ["a" * size for size in (4, 5, 6)], 7)
+  rows, cut = sentence_rows(Letters(), ["a" * size for size in (4, 5, 6)], 7)
   assert cut == [False, False, True] and np.sum(rows[:, TOKEN_TYPES], axis=1).tolist() == [6, 7, 7]
 
 
@@ -83,7 +84,7 @@ def test_logits_are_those_of_numpy(tokenizer):
   """The logits are those of a row with padding and of a full one; and the class that is named is the most probable."""
   params = random_params(CONFIG, classification.TASK)
   exact, sentences = float64(params), ["ab", "b" * 40, "", "ba", "aab b"]
-  rows, _ = classification.sentence_rows(tokenizer, sentences, ROW_LENGTH)
+  rows, _ = sentence_rows(tokenizer, sentences, ROW_LENGTH)
   model, expected = registry.module(MODEL), []
   forward = jax.jit(lambda row: classification.logits(model, params, row, None))
   for row in rows:
@@ -105,7 +106,7 @@ def test_logits_are_those_of_numpy(tokenizer):
 def test_the_loss_is_smoothed_as_the_config_says(tokenizer):
   config = dataclasses.replace(CONFIG, train=dataclasses.replace(CONFIG.train, label_smoothing=0.3))
   params, labels = random_params(config, classification.TASK), [2, 0, 1]
-  rows, _ = classification.sentence_rows(tokenizer, ["ab", "b" * 40, ""], ROW_LENGTH)
+  rows, _ = sentence_rows(tokenizer, ["ab", "b" * 40, ""], ROW_LENGTH)
   rows[:, LABEL] = np.array(labels)[:, None]
   expected = 0.0
   for row, label in zip(rows, labels, strict=True):
@@ -121,7 +122,7 @@ def test_classes_that_can_be_told_apart_are_learned(tokenizer):
   generator = random.Random(0)
   sentences = ["".join(generator.choices("ab", k=generator.choice([0, 1, 2, 7, 8]))) for _ in range(24)]
   names = ["empty" if not text else "short" if len(text) < 3 else "long" for text in sentences]
-  rows, _ = classification.sentence_rows(tokenizer, sentences, ROW_LENGTH)
+  rows, _ = sentence_rows(tokenizer, sentences, ROW_LENGTH)
   rows[:, LABEL] = np.array([LABELS.index(name) for name in names])[:, None]
   state = init_state(CONFIG, classification.TASK)
   batch = shares(Batch(rows, np.arange(len(rows), dtype=np.int32)), 1)
@@ -136,7 +137,7 @@ def test_classes_that_can_be_told_apart_are_learned(tokenizer):
 def test_empty_rows_count_for_nothing(tokenizer):
   """The last batch of a text is filled up with them."""
   params = random_params(CONFIG, classification.TASK)
-  rows, _ = classification.sentence_rows(tokenizer, ["ab", "", "b" * 40], ROW_LENGTH)
+  rows, _ = sentence_rows(tokenizer, ["ab", "", "b" * 40], ROW_LENGTH)
   rows[:, LABEL] = np.array([2, 0, 1])[:, None]
   filled = np.concatenate([rows, np.zeros((4, *rows.shape[1:]), rows.dtype)])
   sums = jax.jit(lambda rows: classification.batch_sums(CONFIG, params, rows, None))

@@ -4,21 +4,13 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from transformer_jax import registry
-from transformer_jax.config import Config
 from transformer_jax.data.blocks import PARTS, SEGMENTS, TOKENS, learn_tokenizer, packed_rows
 from transformer_jax.data.segments import decoder_input, segment_positions
 from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 from transformer_jax.tasks.evaluator import LossValidation
-from transformer_jax.tasks.token_prediction import Prediction, apply, batch_sums_by
+from transformer_jax.tasks.token_prediction import Prediction, apply, batch_sums_by, init_params
 from transformer_jax.training.task import Task
-
-
-def init_params(config: Config, key: jax.Array) -> Params:
-  """Random parameters of a model that takes tokens, positions and a mask."""
-  tokens = jnp.zeros(2, jnp.int32)
-  return registry.module(config.model).init(key, tokens, tokens, jnp.ones((2, 2), bool))["params"]
 
 
 def output(model: nn.Module, params: Params, row: jax.Array, key: jax.Array | None) -> jax.Array:

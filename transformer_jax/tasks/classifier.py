@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax.config import Config
+from transformer_jax.data.labelled import sentence_rows
 from transformer_jax.data.next_sentence import PARTS
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.attention import Attention
@@ -18,7 +19,7 @@ from transformer_jax.decoding.translation import require_finite
 from transformer_jax.decoding.windows import windows
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.texts import require_several
-from transformer_jax.tasks.classification import classes_of, logits, sentence_rows
+from transformer_jax.tasks.classification import classes_of, logits
 from transformer_jax.tasks.encoder_attention import encoder_attention
 
 _ROWS = 32  # rows computed together; fewer are filled up with empty rows, so that there is one shape

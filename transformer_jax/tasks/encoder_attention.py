@@ -5,6 +5,7 @@ import jax.numpy as jnp
 
 from transformer_jax import registry
 from transformer_jax.config import Config
+from transformer_jax.data.labelled import sentence_rows
 from transformer_jax.data.next_sentence import TOKEN_TYPES, TOKENS
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.decoding.attention import Attention, cut, weights_by_kind
@@ -13,7 +14,6 @@ from transformer_jax.model import masking
 from transformer_jax.model.params import Params
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.texts import require_text
-from transformer_jax.tasks.classification import sentence_rows
 
 
 def _trunk(model: BERT | BERTClassifier, tokens: jax.Array, mask: jax.Array) -> jax.Array:

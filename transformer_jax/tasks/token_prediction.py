@@ -34,6 +34,12 @@ class Prediction(NamedTuple):
   valid: jax.Array
 
 
+def init_params(config: Config, key: jax.Array) -> Params:
+  """Random parameters of a model that takes tokens, their positions or types, and a mask."""
+  tokens = jnp.zeros(2, jnp.int32)
+  return registry.module(config.model).init(key, tokens, tokens, jnp.ones((2, 2), bool))["params"]
+
+
 def apply(model: nn.Module, params: Params, key: jax.Array | None, *inputs: jax.Array) -> jax.Array:
   """The model's output for one row; `key` is the key of dropout, without a key there is no dropout."""
   rngs = None if key is None else {"dropout": key}
