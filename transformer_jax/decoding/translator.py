@@ -165,6 +165,10 @@ class Translator:
     Returns:
       A `str` for each sentence; with `return_scores` a `Translation`; with
       `n_best` above 1 a list of them, best first, or in the order in which they are drawn.
+
+    Raises:
+      InputError: an option cannot be used, or a sentence is no text.
+      RunError: the model's probabilities are not finite.
     """
     found = self.translate_lines(
       require_several(sentences, "sentences"),
@@ -230,8 +234,9 @@ class Translator:
       batch_size: pairs computed side by side on a device; None suits a text.
 
     Raises:
-      InputError: a sentence has more than `config.decode.max_source_length` +
-        `config.decode.extra_length` tokens.
+      InputError: `batch_size` cannot be used, a pair is no two texts, or a sentence has more than
+        `config.decode.max_source_length` + `config.decode.extra_length` tokens.
+      RunError: the model's probabilities are not finite.
     """
     require_batch_size(batch_size)
     sources, targets = self._encode_pairs(pairs)
@@ -251,7 +256,11 @@ class Translator:
     return [Probability(log_prob, len(target)) for log_prob, target in zip(found, targets, strict=True)]
 
   def fits(self, pairs: Iterable[tuple[str, str]]) -> bool:
-    """Whether `score` takes all these pairs, or one has a sentence that is too long for it."""
+    """Whether `score` takes all these pairs, or one has a sentence that is too long for it.
+
+    Raises:
+      InputError: a pair is no two texts.
+    """
     return all(len(tokens) <= self._longest for side in self._encode_pairs(pairs) for tokens in side)
 
   def attention(self, source: str, target: str | None = None, *, most: int | None = None) -> "Attention":
@@ -267,7 +276,7 @@ class Translator:
       with one head.
 
     Raises:
-      InputError: a text is too long, or the model has no attention.
+      InputError: a text is too long, the model has no attention, or this is an ensemble.
       RunError: a weight is not finite.
     """
     from transformer_jax.decoding.attention import attention_of_pair

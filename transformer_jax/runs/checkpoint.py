@@ -14,9 +14,9 @@ from etils import epath
 
 from transformer_jax.model.params import by_name
 from transformer_jax.runs import checkpoint_files as files
-from transformer_jax.runs import reading
+from transformer_jax.runs import reading, untrusted_arrays
 from transformer_jax.runs.run_folder import CHECKPOINTS
-from transformer_jax.runtime import devices, hosts, untrusted
+from transformer_jax.runtime import devices, hosts
 from transformer_jax.runtime.errors import first_line, os_error_number
 from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.values import Json, PyTree
@@ -115,7 +115,7 @@ class Checkpoints:
 
     def read_now(step: int) -> Restored:
       for name, item in expected.items():
-        untrusted.require_arrays(by_name(item), *files.headers(self._workdir, step, name))
+        untrusted_arrays.require_arrays(by_name(item), *files.headers(self._workdir, step, name))
       found = {name: files.read_item(self._workdir, step, name, item) for name, item in expected.items()}
       optimizer = found[files.OPTIMIZER]
       state = TrainState(optimizer["step"], found[files.PARAMS], optimizer["moments"], found.get(files.AVERAGE))

@@ -24,7 +24,7 @@ from etils import epath
 from orbax.checkpoint.checkpoint_managers import preservation_policy
 
 from transformer_jax.model.params import Params, by_name
-from transformer_jax.runs import locks
+from transformer_jax.runs import locks, untrusted_arrays
 from transformer_jax.runs.checksums import checksums, fit
 from transformer_jax.runs.run_folder import CHECKPOINTS, checkpoint_names
 from transformer_jax.runtime import untrusted
@@ -94,7 +94,7 @@ def _is_described(workdir: epath.Path, step: int) -> bool:
 def headers(workdir: epath.Path, step: int, item: str) -> tuple[dict[str, PyTree], int]:
   """The headers of an item's arrays by name, and the bytes of its files; no array is read."""
   folder = folder_of(workdir, step) / item
-  size = untrusted.size_on_disk(folder)
+  size = untrusted_arrays.size_on_disk(folder)
   with _quiet(), contextlib.closing(ocp.StandardCheckpointHandler()) as handler:
     return by_name(handler.metadata(folder).tree), size
 

@@ -15,9 +15,10 @@ from etils import epath
 from transformer_jax.config import Config, serialization
 from transformer_jax.model.config import Dtype
 from transformer_jax.model.params import Params, numpy_by_name
+from transformer_jax.runs import untrusted_arrays
 from transformer_jax.runs.checksums import checksums, fit
 from transformer_jax.runs.steps import LAST
-from transformer_jax.runtime import devices, tensor_file, untrusted
+from transformer_jax.runtime import devices, tensor_file
 from transformer_jax.runtime.errors import InputError, RunError, one_line
 from transformer_jax.training.initialization import abstract_params, shapes_of
 
@@ -75,12 +76,12 @@ def read(workdir: epath.Path, config: Config, wanted: int | str) -> tuple[int, P
     if wanted not in (step, LAST):
       raise InputError(f"{path} has no parameters but those of step {step}: leave --step={wanted} out")
     try:
-      untrusted.require_layers(serialization.to_dict(config.model), len(file.shapes))
+      untrusted_arrays.require_layers(serialization.to_dict(config.model), len(file.shapes))
       expected = shapes_of(config)
       _require_arrays(file, expected)
       arrays = {name: file.array(name) for name in expected}
       _require_sums(file, arrays)
-    except untrusted.ModelMismatch as error:
+    except untrusted_arrays.ModelMismatch as error:
       raise InputError(
         f"{path} is of another model than config.json beside it ({error}): bring back the config.json that came with it"
       ) from error
@@ -99,12 +100,10 @@ def _step(file: tensor_file.TensorFile, workdir: epath.Path) -> int:
 
 
 def _require_arrays(file: tensor_file.TensorFile, expected: dict[str, tuple[int, ...]]) -> None:
-  if expected.keys() != file.shapes.keys():
-    name = min(expected.keys() ^ file.shapes.keys())
-    raise untrusted.ModelMismatch(f"{name} is only in the {'model' if name in expected else 'file'}")
+  untrusted_arrays.require_names(expected, file.shapes, "file")
   for name, shape in expected.items():
     if file.shapes[name] != shape:
-      raise untrusted.ModelMismatch(f"{name} has shape {file.shapes[name]}, but the model's {shape}")
+      raise untrusted_arrays.ModelMismatch(f"{name} has shape {file.shapes[name]}, but the model's {shape}")
     if file.types[name] not in _TYPES:
       raise ValueError(f"{name} has type {file.types[name]}, but must have {' or '.join(_TYPES)}")
 

@@ -11,7 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 from etils import epath
 
 from transformer_jax.runs import checkpoint_files as files
-from transformer_jax.runs import locks
+from transformer_jax.runs import locks, untrusted_arrays
 from transformer_jax.runs.run_folder import CHECKPOINTS, CONFIG, checkpoint_names
 from transformer_jax.runs.steps import BEST, LAST, Finished, Step
 from transformer_jax.runtime import untrusted
@@ -140,7 +140,7 @@ def look(workdir: epath.Path, step: Step, read: Callable[[int], Item]) -> Look[I
       if is_out_of_memory(error) or isinstance(error, CannotRead):
         raise
       damaged[candidate] = first_line(error)
-      others += isinstance(error, untrusted.ModelMismatch)
+      others += isinstance(error, untrusted_arrays.ModelMismatch)
   return Look(None, damaged, of_other_model=0 < others == len(damaged))
 
 

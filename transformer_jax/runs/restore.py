@@ -5,6 +5,7 @@ from etils import epath
 from transformer_jax.config import Config, serialization
 from transformer_jax.model.params import Params, by_name
 from transformer_jax.runs import checkpoint_files as files
+from transformer_jax.runs import untrusted_arrays
 from transformer_jax.runtime import devices, untrusted
 from transformer_jax.training.initialization import abstract_params
 
@@ -54,7 +55,7 @@ def _params_like(workdir: epath.Path, step: int, item: str, config: Config) -> P
     ValueError: the checkpoint's `item` holds others.
   """
   headers, size = files.headers(workdir, step, item)
-  untrusted.require_layers(serialization.to_dict(config.model), len(headers))
+  untrusted_arrays.require_layers(serialization.to_dict(config.model), len(headers))
   abstract = abstract_params(config)
-  untrusted.require_arrays(by_name(abstract), headers, size)
+  untrusted_arrays.require_arrays(by_name(abstract), headers, size)
   return abstract

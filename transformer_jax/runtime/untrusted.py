@@ -1,8 +1,7 @@
-"""Checks of run folders, which may come from an untrusted source.
+"""Checks of files and folders that may come from an untrusted source.
 
-Nothing in a run folder is a program, and no library is used that would run one.
-The checks here keep a run folder from using up memory or time, and from reaching
-files outside of it.
+Nothing in a run folder is a program, and no library is used that would run one. The checks here, and those of
+`runs/untrusted_arrays.py`, keep a folder from using up memory or time, and from reaching files outside of it.
 """
 
 import errno
@@ -11,7 +10,7 @@ import json
 import math
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from etils import epath
 
@@ -149,17 +148,6 @@ def _mode(path: str, root: str, what: str) -> int | None:
   return mode
 
 
-class ModelMismatch(ValueError):
-  """The arrays of a checkpoint are not those of the config's model."""
-
-
-def require_layers(model: Mapping[str, Json], arrays: int) -> None:
-  """Raises ModelMismatch if a config's model has more layers than a checkpoint has arrays: making them takes long."""
-  for name, value in model.items():
-    if "layers" in name and isinstance(value, int) and value > arrays:
-      raise ModelMismatch(f"config.model.{name} is {value}, but there are only {arrays} arrays")
-
-
 def stored(path: epath.Path) -> int:
   """The bytes of a file that are data: a hole has none, and reads as zeros."""
   if "://" in os.fspath(path) or not hasattr(os, "SEEK_DATA"):
@@ -177,56 +165,13 @@ def stored(path: epath.Path) -> int:
       total += end - begin
 
 
+def is_too_much(size: int, data: int) -> bool:
+  """Whether trained parameters cannot have so many bytes, as `data` bytes hold them on disk."""
+  return size > max(_SMALL, _COMPRESSION * data)
+
+
 def require_stored(path: epath.Path) -> None:
   """Raises InputError if nearly all of a file is a hole, so that reading it would fill the memory with zeros."""
   size, data = path.stat().length, stored(path)
-  if size > max(_SMALL, _COMPRESSION * data):
+  if is_too_much(size, data):
     raise InputError(f"{path} has {size:,} bytes, but only {data:,} of them are data: copy the file again")
-
-
-def size_on_disk(folder: epath.Path) -> int:
-  """The bytes of all files of an item of a checkpoint.
-
-  Raises:
-    ValueError: a file of metadata is too large, nearly all of a file is a hole, or a folder is a link; the message
-      names it.
-  """
-  total = 0
-  for path in folder.iterdir():
-    if path.is_dir() and os.path.islink(path):  # many of them could be counted again and again
-      raise ValueError(f"{path.name} is a link to a folder")
-    is_folder = path.is_dir()
-    size = size_on_disk(path) if is_folder else path.stat().length
-    if size > LARGEST_JSON and (path.name.startswith("_") or folder.name == "array_metadatas"):
-      raise ValueError(f"{path.name} has more than {LARGEST_JSON:,} bytes")
-    data = size if is_folder else stored(path)
-    if size > max(_SMALL, _COMPRESSION * data):  # TensorStore reads some files as a whole
-      raise ValueError(f"{path.name} has {size:,} bytes, but only {data:,} of them are data")
-    total += data
-  return total
-
-
-def require_arrays(expected: Mapping[str, Json], found: Mapping[str, Json], size_on_disk: int) -> None:
-  """Raises ValueError unless a checkpoint's arrays match the model, and its files are large enough for them.
-
-  It is `ModelMismatch` if they have other names, shapes or types.
-
-  Args:
-    expected: the shape and dtype of each of the model's arrays, by name.
-    found: the shape, dtype and `storage.chunk_shape` of each of the checkpoint's arrays, from the arrays' headers.
-    size_on_disk: the bytes of all files of the checkpoint's arrays.
-  """
-  if expected.keys() != found.keys():
-    name = min(expected.keys() ^ found.keys())
-    raise ModelMismatch(f"{name} is only in the {'model' if name in expected else 'checkpoint'}")
-  size = 0
-  for name, array in expected.items():
-    shape, dtype = tuple(found[name].shape), found[name].dtype
-    if shape != array.shape or dtype != array.dtype:
-      raise ModelMismatch(f"{name} has shape {shape} and type {dtype}, but the model's {array.shape} and {array.dtype}")
-    chunk = tuple(found[name].storage.chunk_shape)
-    if len(chunk) != len(shape) or any(part > whole for part, whole in zip(chunk, shape, strict=True)):
-      raise ValueError(f"{name} has shape {shape}, but is stored in parts of {chunk}")
-    size += array.size * array.dtype.itemsize
-  if size > max(_SMALL, _COMPRESSION * size_on_disk):
-    raise ValueError(f"its arrays would take {size:,} bytes, but its files have only {size_on_disk:,}")
