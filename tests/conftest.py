@@ -27,6 +27,8 @@ if os.environ.get("TRANSFORMER_JAX_TEST_COMPILER") != "default":
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell; tests send it
   signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as under nohup
+  signal.signal(signal.SIGHUP, signal.SIG_DFL)
 hypothesis.settings.register_profile("untimed", deadline=None)  # a machine may be busy
 hypothesis.settings.load_profile("untimed")
 raise_gc_threshold()  # collecting garbage is a fifth of the time of tracing

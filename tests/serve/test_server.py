@@ -1,5 +1,6 @@
 """Slow clients, clients that leave, and the end by a signal."""
 
+import contextlib
 import http.client
 import signal
 import socket
@@ -203,22 +204,26 @@ finally:
 """
 
 
+@contextlib.contextmanager
 def serving_for(seconds):
-  """The program, whose model takes so many seconds for each call."""
-  return subprocess.Popen(
+  """The program, whose model takes so many seconds for each call; it is killed if it has not ended."""
+  with subprocess.Popen(
     [sys.executable, "-c", PROGRAM, str(seconds)],
     stdout=subprocess.PIPE,
     stderr=subprocess.PIPE,
     text=True,
     cwd=Path(__file__).parents[2],
-  )
+  ) as process:
+    try:
+      yield process
+    finally:
+      process.kill()
 
 
 @pytest.mark.long
 def test_a_second_ctrl_c_ends_it_at_once():
-  process = serving_for(60)
-  assert process.stdout and process.stderr
-  with process, ThreadPoolExecutor(2) as executor:
+  with ThreadPoolExecutor(2) as executor, serving_for(60) as process:
+    assert process.stdout and process.stderr
     client = Client(int(process.stdout.readline()))
     process.stderr.readline()
     answers = [executor.submit(client.translate, "first")]
@@ -238,9 +243,8 @@ def test_a_second_ctrl_c_ends_it_at_once():
 )
 def test_a_signal_ends_it_after_the_last_answer(number, status):
   """Requests that are decoded and requests that wait."""
-  process = serving_for(2)
-  assert process.stdout and process.stderr
-  with process, ThreadPoolExecutor(3) as executor:
+  with ThreadPoolExecutor(3) as executor, serving_for(2) as process:
+    assert process.stdout and process.stderr
     client = Client(int(process.stdout.readline()))
     process.stderr.readline()  # the address: it listens
     answers = [executor.submit(client.translate, "first")]
