@@ -13,7 +13,7 @@ The recipe differs from the paper's in these points:
   tokens would be in no number that is trained on.
 - A moving average of the parameters is used (§6.1 takes the mean of checkpoints). From one update to the next the
   parameters lose some numbers and find others, but their mean does not.
-- Rows have 64 tokens, because no number is longer than 45. Attention costs half as much as in rows of 128.
+- Rows have 64 tokens, in which every number fits. Attention costs half as much as in rows of 128.
 """
 
 from transformer_jax.config import Config, Corpus, DataConfig, DecodeConfig, EvaluateConfig, TrainConfig

@@ -10,7 +10,8 @@ trains a small model on the sentences of `data/grammar.py`, without a download. 
 has the settings of the paper's model for the Wall Street Journal, and `:semi-supervised` those of its other model. They
 are the base model with what §6.3 changes. Each file is a treebank in Penn's format. The paper trains on sections 2 to
 21, validates on section 22, tests on section 23, and reports an F1 of 91.3 and of 92.7. It does not say which dropout
-it chose. These two have not been run: the Penn Treebank is licensed.
+and which learning rate it chose: here they are those of the base model. These two have not been run: the Penn Treebank
+is licensed.
 """
 
 import dataclasses

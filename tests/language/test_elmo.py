@@ -12,12 +12,13 @@ from etils import epath
 
 from tests.data.letters import Letters
 from tests.model.example import float64, random_params
-from transformer_jax.config import Config, DataConfig, TrainConfig
+from transformer_jax.config import Config, Corpus, DataConfig, Document, TrainConfig
 from transformer_jax.data.blocks import SEGMENTS, TOKENS, pack_blocks
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.language.config import ELMoConfig
 from transformer_jax.language.elmo import ELMo, Mix, mix
+from transformer_jax.model.special_tokens import EOS
 from transformer_jax.paper import formulas
 from transformer_jax.runs import checkpoint, run_folder
 from transformer_jax.runtime.errors import InputError, RunError
@@ -168,6 +169,23 @@ def test_features_of_a_text_are_those_of_numpy():
   np.testing.assert_allclose(features.features(text), expected.mean(axis=0), atol=1e-5)
   assert features.layers("").shape == (3, 0, 2 * MODEL)
   assert "".join(features.tokens("dadabba")) == "dadabba" and len(features.tokens(text)) == 9
+
+
+@pytest.mark.parametrize("document", [Document.LINE, Document.PARAGRAPH])
+def test_features_are_of_a_text_with_the_end_that_training_had(document, tmp_path):
+  config = dataclasses.replace(
+    CONFIG,
+    data=DataConfig(corpus=Corpus.TEXT, document=document, row_length=ROW_LENGTH, cache_dir=str(tmp_path)),
+    model=dataclasses.replace(CONFIG.model, vocab_size=128),
+  )
+  (tmp_path / "text").write_text("dad\n\nabba\n")
+  [row] = np.asarray(TASK.packed_rows(config, str(tmp_path / "text"), Letters()).rows)
+  dad, abba = ([ord(letter) for letter in text] for text in ("dad", "abba"))
+  assert row[TOKENS, :9].tolist() == [*dad, EOS, *abba, EOS]
+  params = random_params(config, TASK)
+  from_left, from_right = np.moveaxis(by_numpy(float64(params), [*abba, EOS]), 1, 0)
+  expected = np.concatenate([from_left, from_right], axis=-1)[:, :-1]
+  np.testing.assert_allclose(Features(config, params, Letters()).layers("abba"), expected, atol=1e-5)
 
 
 def test_the_classifier_of_the_page():

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from transformer_jax.config import Document
 from transformer_jax.data.blocks import PARTS, SEGMENTS, TOKENS
 from transformer_jax.data.documents import encode_text
 from transformer_jax.decoding import buckets
@@ -21,7 +22,11 @@ _layers = jax.jit(layers, static_argnames="model")
 
 
 class Features(Predictor):
-  """Computes features of texts with a trained ELMo."""
+  """Computes features of texts with a trained ELMo.
+
+  A text is read as a document of training: with EOS behind it, which the direction from the right reads first, where a
+  document is a line or a paragraph. Where it is a file, hardly any text had EOS behind it, and none is read.
+  """
 
   command = "transformer_jax.tasks.features"
 
@@ -41,8 +46,9 @@ class Features(Predictor):
       RunError: the model gives no finite numbers.
     """
     tokens = self._encode(text)
-    row = np.zeros((PARTS, buckets.padded(max(1, len(tokens)), _MULTIPLE)), np.int32)
-    row[TOKENS, : len(tokens)], row[SEGMENTS, : len(tokens)] = tokens, 1
+    read = tokens if self.config.data.document is Document.FILE else [*tokens, self.config.model.end_token]
+    row = np.zeros((PARTS, buckets.padded(max(1, len(read)), _MULTIPLE)), np.int32)
+    row[TOKENS, : len(read)], row[SEGMENTS, : len(read)] = read, 1
     found = np.asarray(_layers(self._model, self._params, row, None))[:, :, : len(tokens)]
     require_finite(bool(np.isfinite(found).all()))
     return np.concatenate([found[:, 0], found[:, 1]], axis=-1)
