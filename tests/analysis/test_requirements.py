@@ -14,9 +14,9 @@ from configs import base, bert, big, elmo, gpt, rnn
 from tests.analysis.examples import SMALL, TINY, transformer_flops, with_model, with_train
 from tests.on_devices import over
 from transformer_jax.analysis import requirements
-from transformer_jax.config import DataConfig, Decay, TrainConfig
+from transformer_jax.config import Config, DataConfig, Decay, TrainConfig
 from transformer_jax.data.batches import Batch
-from transformer_jax.model.config import Dtype, Remat
+from transformer_jax.model.config import Dtype, ModelConfig, Remat
 from transformer_jax.runtime import devices
 from transformer_jax.training import chunked_loss
 from transformer_jax.training.initialization import init_params
@@ -113,6 +113,14 @@ def test_operations_of_base_are_near_6_n_d():
   assert 1 < found.step / found.six_n_d < 1.2  # attention's own matmuls, at rows of 256, come on top
 
 
+# One row, so that the update needs more memory than the passes.
+LARGE = Config(
+  data=DataConfig(row_length=31),
+  model=ModelConfig(vocab_size=211, num_layers=2, d_model=512, d_ff=2048, num_heads=8),
+  train=TrainConfig(batch_tokens=31),
+)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
   "config",
@@ -123,10 +131,27 @@ def test_operations_of_base_are_near_6_n_d():
     with_model(with_train(TINY, r_drop=5.0), num_layers=1),
     recurrent("luong-general"),
     with_model(elmo.get_config(), vocab_size=2039, d_model=89),
+    LARGE,
+    with_model(with_train(LARGE, accumulation=4, batch_tokens=4 * 31), num_layers=1),
+    with_model(with_train(LARGE, ema_decay=0.9), num_layers=1, vocab_size=20_011, d_ff=37),
     *(pytest.param(rnn.get_config(kind), marks=pytest.mark.slow) for kind in ("plain", "rnn", "luong-general")),
     pytest.param(recurrent("bahdanau"), marks=pytest.mark.slow),
   ],
-  ids=["tiny", "accumulation", "long rows", "R-Drop", "small luong", "elmo", "plain", "rnn", "luong", "bahdanau"],
+  ids=[
+    "tiny",
+    "accumulation",
+    "long rows",
+    "R-Drop",
+    "small luong",
+    "elmo",
+    "one row",
+    "parts of one row",
+    "large vocabulary",
+    "plain",
+    "rnn",
+    "luong",
+    "bahdanau",
+  ],
 )
 def test_memory_is_just_above_what_the_compiler_allocates(config):
   rows = requirements.rows_at_a_time(config, 1) * config.train.accumulation

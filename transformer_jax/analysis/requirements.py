@@ -28,6 +28,9 @@ from transformer_jax.training.sums import joint_loss
 from transformer_jax.training.task import task_of
 
 _FLOAT32 = 4  # bytes
+# Times the parameters: the gradients and what XLA holds beside them in Adam's update, and what the moving average adds;
+# measured on a CPU.
+_UPDATE, _AVERAGE = 3.15, 0.8
 _TWO_PASSES = 17 / 16  # XLA keeps somewhat more than twice the arrays of one pass; measured on a CPU
 
 
@@ -43,7 +46,7 @@ class Memory:
     working: the largest temporary arrays, by the compiler's own figures. They are the logits of one chunk of tokens
       and arrays of this size on the way to their gradient: three more on a CPU, one more on an accelerator. With
       `model.remat` there is also what the backward pass computes again at a time: on a CPU their sum counts, on an
-      accelerator the larger one.
+      accelerator the larger one. On a CPU it is at least what Adam's update needs, when the activations are free again.
   """
 
   parameters: int
@@ -107,12 +110,11 @@ def memory(config: Config, devices: int = 1) -> Memory:
   # The most tokens of a chunk, so that fewer rows never need more memory.
   chunk = min(largest_chunk(), rows * config.data.row_length * task_of(config.model).predictions)
   logits, recomputed = chunk * config.model.vocab_size * _FLOAT32, _recomputed_for_a_row(config) * rows
-  return dataclasses.replace(
-    state(config),
-    activations=fixed + round(a_row * rows * (_TWO_PASSES if config.train.passes == 2 else 1)),
-    # An accelerator has freed the logits before it computes anything again.
-    working=4 * logits + recomputed if on_cpu() else max(2 * logits, recomputed),
-  )
+  # An accelerator has freed the logits before it computes anything again.
+  working = 4 * logits + recomputed if on_cpu() else max(2 * logits, recomputed)
+  activations = fixed + round(a_row * rows * (_TWO_PASSES if config.train.passes == 2 else 1))
+  least = state(config)
+  return dataclasses.replace(least, activations=activations, working=max(working, least.working - activations))
 
 
 def _recomputed_for_a_row(config: Config) -> int:
@@ -134,12 +136,13 @@ def state(config: Config) -> Memory:
   """The memory that a step needs without any rows."""
   params = parameter_shapes(config.model)
   size = bytes_of(params)
+  gradients = size * (1 if config.train.accumulation == 1 else 2)
   return Memory(
     parameters=size * (2 if config.train.ema_decay else 1),
     optimizer=bytes_of(jax.eval_shape(optimizer(config).init, params)),
-    gradients=size * (1 if config.train.accumulation == 1 else 2),
+    gradients=gradients,
     activations=0,
-    working=0,
+    working=round((_UPDATE + _AVERAGE * bool(config.train.ema_decay)) * size) - gradients if on_cpu() else 0,
   )
 
 
