@@ -41,6 +41,17 @@ def decoder_sees_all(self, target, positions, memory, self_mask, cross_mask, *, 
   return _DECODE(self, target, positions, memory, jnp.ones_like(self_mask), cross_mask, deterministic=deterministic)
 
 
+def unrestricted_encoder(self, source, positions, mask, *, deterministic=True):
+  x = self._layer_input(self.target_embedding(source) + self.source_positions(positions), deterministic)
+  return self.encoder(x, mask, deterministic=deterministic)
+
+
+def zero_outer(self, x, features, name):
+  """The outer layer of the feed-forward network begins at 0."""
+  initial = nn.initializers.zeros if name == "outer" else nn.initializers.glorot_uniform()
+  return nn.Dense(features, kernel_init=initial, name=name)(x)
+
+
 def unscaled_source(self, source, positions, mask, *, deterministic=True):
   x = self._layer_input(self.target_embedding.table[source] + self.source_positions(positions), deterministic)
   return self.encoder(x, mask, deterministic=deterministic)

@@ -18,7 +18,16 @@ from transformer_jax.__main__ import main
 from transformer_jax.data import grammar, trees
 from transformer_jax.decoding import beam_search, translator
 from transformer_jax.evaluation import parseval, scores
-from transformer_jax.model import attention, dropout, embedding, masking, positional_encoding, sublayer, transformer
+from transformer_jax.model import (
+  attention,
+  dropout,
+  embedding,
+  feed_forward,
+  masking,
+  positional_encoding,
+  sublayer,
+  transformer,
+)
 from transformer_jax.paper import contract, parsing, report, results, tiny
 from transformer_jax.paper.statement import Deviation, Statement
 from transformer_jax.paper.table4 import PARSERS
@@ -163,6 +172,10 @@ CASES = [
   (beam_search, "length_penalty", lambda kind, alpha, length: length / 3, "beam_of_four"),
   (beam_search, "length_penalty", lambda kind, alpha, length: length / 3, "wide_beam_finds_the_best"),
   (transformer.Transformer, "_restricted", broken.causal_encoder, "whole_model"),
+  (transformer.Transformer, "_restricted", broken.causal_encoder, "encoder_self_attention"),
+  (transformer.Transformer, "encode", broken.unrestricted_encoder, "restricted_attention"),
+  (feed_forward.FeedForward, "_dense", broken.zero_outer, "initial_values"),
+  (sublayer, "layer_norm", lambda config: nn.LayerNorm(scale_init=nn.initializers.zeros), "initial_values"),
   (transformer.Transformer, "encode", broken.unscaled_source, "whole_model"),
   (attention, "attention_weights", broken.bfloat16_softmax, "precision"),
   (embedding, "output_logits", broken.bfloat16_logits, "precision"),

@@ -15,6 +15,7 @@ from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.decoder import Decoder
 from transformer_jax.model.encoder import Encoder
 from transformer_jax.model.feed_forward import FeedForward
+from transformer_jax.model.params import by_name
 from transformer_jax.model.special_tokens import BOS, PAD
 from transformer_jax.model.sublayer import Sublayer
 from transformer_jax.model.transformer import Transformer
@@ -161,23 +162,19 @@ def shifted_right():
   deviation=Deviation("Glorot uniform projections, embeddings of N(0, 1/d_model)", "the authors' own code"),
 )
 def initial_values():
-  model = ModelConfig(vocab_size=211, num_layers=1, d_model=64, d_ff=101, num_heads=4)
-
-  @jax.jit
-  def some() -> list[jax.Array]:
-    params = init_params(Config(model=model), translation.TASK)
-    attention, feed_forward = (params["encoder"]["layers_0"][name] for name in ("attention", "feed_forward"))
-    kernels = [part["kernel"] for part in (attention["query"], attention["output"], feed_forward["inner"])]
-    return [params["target_embedding"]["table"], *kernels]
-
-  table, *kernels = some()
-  deviation = float(np.std(table))
-  require(
-    abs(deviation * math.sqrt(64) - 1) < 0.05, f"embeddings have a standard deviation of {deviation:.3g}, not 1/8"
-  )
-  for kernel, size in zip(kernels, (64 + 64, 64 + 64, 64 + 101), strict=True):
-    largest, limit = float(np.max(np.abs(kernel))), math.sqrt(6 / size)
-    require(0.97 * limit < largest <= limit, f"a projection has values up to {largest:.3g}, not {limit:.3g}")
+  config = Config(model=ModelConfig(vocab_size=211, num_layers=1, d_model=64, d_ff=101, num_heads=4))
+  for name, array in by_name(jax.device_get(jax.jit(lambda: init_params(config, translation.TASK))())).items():
+    deviation, largest = float(np.std(array)), float(np.max(np.abs(array)))
+    match name.rpartition("/")[2]:
+      case "table":
+        require(abs(8 * deviation - 1) < 0.05, f"{name} has a standard deviation of {deviation:.3g}, not 1/8")
+      case "kernel":  # one side of each is d_model
+        limit = math.sqrt(6 / (64 + array.size / 64))
+        require(0.97 * limit < largest <= limit, f"{name} has values up to {largest:.3g}, not {limit:.3g}")
+      case "scale":
+        require((array == 1).all(), f"{name} is not 1")
+      case _:
+        require((array == 0).all(), f"{name} is not 0")
 
 
 @STATEMENTS.add(

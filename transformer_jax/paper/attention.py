@@ -7,12 +7,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax.analysis import operations, requirements
-from transformer_jax.model import attention, masking
+from transformer_jax.model import attention
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.paper import formulas
-from transformer_jax.paper.examples import changed_outputs, compiled, differ, float64, normal, parameters
+from transformer_jax.paper.examples import (
+  changed_memory,
+  changed_outputs,
+  compiled,
+  float64,
+  normal,
+  parameters,
+)
 from transformer_jax.paper.statement import Deviation, Statements, require, require_close, require_equal
-from transformer_jax.paper.tiny import SHALLOW, TARGET, TINY
+from transformer_jax.paper.tiny import SHALLOW, SOURCE, TARGET, TINY
 
 STATEMENTS = Statements()
 
@@ -114,23 +121,13 @@ def encoder_decoder_attention():
 @STATEMENTS.add(
   "3.2.3",
   "Each position of the encoder attends to all positions of the layer below.",
-  code="model/masking.py: padding_mask",
-  test="tests/model/test_masking.py::test_padding",
+  code="model/transformer.py: Transformer.encode",
+  test="tests/model/test_transformer.py::test_logits",
 )
 def encoder_self_attention():
-  valid = jnp.array([True] * 7 + [False] * 4)  # padding is no position
-  mask = masking.padding_mask(valid, valid)
-  module = attention.MultiHeadAttention(TINY)
-  x = normal(0, 11, TINY.d_model)
-  params = parameters(module, x, x, mask, deterministic=True)
-  attend = compiled(module, deterministic=True)
-  before = attend(params, x, x, mask)
-  for position in range(11):
-    source = x.copy()
-    source[position] += 1
-    after = attend(params, x, source, mask)
-    expected = np.asarray(valid) & (position < 7)
-    require((differ(before, after) == expected).all(), f"position {position} is not seen by all that may, or by others")
+  for position, differs in changed_memory(SHALLOW, padding=4):  # padding is no position
+    expected = position < len(SOURCE)
+    require((differs == expected).all(), f"position {position} is not seen by all that may, or by others")
 
 
 @STATEMENTS.add(

@@ -222,7 +222,7 @@ def early_end():
   "6.1",
   "The models are the mean of the last checkpoints: 5 of the base model, written every ten minutes, and 20 of the big "
   "one (written as often here; the paper does not say).",
-  code="runs/averaging.py: average",
+  code="runs/averaging.py: mean",
   test="tests/runs/test_averaging.py::test_the_mean_of_the_last_checkpoints_is_what_decodes",
 )
 def averaged_checkpoints():

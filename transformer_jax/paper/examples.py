@@ -5,12 +5,15 @@ from contextlib import contextmanager
 
 import flax.linen as nn
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from transformer_jax.analysis import requirements
+from transformer_jax.model import masking
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.dropout import Dropout
 from transformer_jax.model.params import Params
+from transformer_jax.model.special_tokens import PAD
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper.tiny import SOURCE, TARGET, changed, row
 from transformer_jax.runtime.values import PyTree
@@ -85,6 +88,17 @@ def changed_outputs(config: ModelConfig, side: int) -> Iterator[tuple[int, np.nd
   for position in range(len(pair[side])):
     source, target = (changed(tokens, position) if i == side else tokens for i, tokens in enumerate(pair))
     yield position, differ(before, logits_of(row((source, target)))[: len(TARGET)])
+
+
+def changed_memory(config: ModelConfig, padding: int) -> Iterator[tuple[int, np.ndarray]]:
+  """Yields each position of a padded source, and for which positions of SOURCE its token changes the memory."""
+  params, length = random_params(config), len(SOURCE) + padding
+  encode, valid = compiled(Transformer(config), method="encode"), jnp.arange(length) < len(SOURCE)
+  inputs = jnp.arange(length), masking.padding_mask(valid, valid)
+  source = [*SOURCE, *[PAD] * padding]
+  before = encode(params, jnp.array(source), *inputs)[: len(SOURCE)]
+  for position in range(length):
+    yield position, differ(before, encode(params, jnp.array(changed(source, position)), *inputs)[: len(SOURCE)])
 
 
 def differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 
 from transformer_jax.analysis import operations
-from transformer_jax.paper.examples import changed_outputs
+from transformer_jax.paper.examples import changed_memory, changed_outputs
 from transformer_jax.paper.statement import Deviation, Statements, require, require_equal
 from transformer_jax.paper.table1 import table
-from transformer_jax.paper.tiny import SHALLOW, TARGET
+from transformer_jax.paper.tiny import SHALLOW, SOURCE, TARGET
 
 STATEMENTS = Statements()
 
@@ -91,7 +91,7 @@ def path_lengths():
   "4",
   "Self-attention could be restricted to a neighbourhood of size r about each position.",
   code="model/config.py: ModelConfig.attention_window",
-  test="tests/model/test_transformer.py::test_a_token_outside_the_window_changes_no_logit",
+  test="tests/model/test_transformer.py::test_logits",
   deviation=Deviation(
     "an option: r positions to either side in the encoder, the past r in the decoder, and the position itself; "
     "attention over the encoder's output is not restricted",
@@ -104,3 +104,6 @@ def restricted_attention():
     distance = np.arange(len(TARGET)) - position  # of the outputs whose input is this token, shifted right: 1 and more
     expected = (distance >= 1) & (distance <= 3)
     require((differs == expected).all(), f"token {position} is not seen by all that may, or by others")
+  for position, differs in changed_memory(config, padding=0):
+    expected = abs(np.arange(len(SOURCE)) - position) <= 2
+    require((differs == expected).all(), f"token {position} of the input is not seen by all that may, or by others")
