@@ -15,6 +15,7 @@ from transformer_jax.commands import backtranslate
 from transformer_jax.data.growing_corpus import GrowingCorpus
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.decoding.sampling import SamplingOptions
+from transformer_jax.decoding.translation import Translation
 from transformer_jax.runtime.errors import InputError, RunError
 
 
@@ -53,6 +54,16 @@ def test_a_tagged_corpus_that_is_resumed_exactly_after_any_stop(run, flags, tran
     assert corpus_of(tmp_path) == [sources, targets]
   assert "6 pairs are there already: continuing with line 7" in run(*flags)[2]
   assert corpus_of(tmp_path) == [sources, targets]
+
+
+def test_translations_that_are_empty_get_no_tag_and_are_counted(run, flags, translator, tmp_path, monkeypatch):
+  def translate_lines(lines, **how):
+    return ([Translation("" if number % 2 else "x", 0.0, 0.0, 1)] for number, _ in enumerate(lines))
+
+  monkeypatch.setattr(translator, "translate_lines", translate_lines)
+  status, _, said = run(*flags, "--tag", "<BT>")
+  assert status == 0 and said[-1] == "3 empty translations written now: training skips such pairs and counts them"
+  assert corpus_of(tmp_path)[0].decode() == "<BT> x\n\n" * 3
 
 
 def test_a_search_instead_of_draws(run, flags, translator, tmp_path):

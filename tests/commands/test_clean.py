@@ -74,6 +74,14 @@ def test_duplicates_of_one_side(corpus, tmp_path, which, kept):
   assert written(tmp_path) == [PAIRS[number] for number in kept]
 
 
+def test_pairs_of_equal_characters_that_divide_at_another_place_are_no_duplicates(tmp_path):
+  for language, text in (("en", "ab\na\n"), ("de", "c\nbc\n")):
+    (tmp_path / f"in.{language}").write_text(text)
+  argv = ["clean", "--data", str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--duplicates", "pairs"]
+  assert main(argv) == 0
+  assert written(tmp_path) == [("ab", "c"), ("a", "bc")]
+
+
 def test_without_flags_only_empty_pairs_are_left_out(corpus, tmp_path):
   assert main(corpus) == 0
   assert written(tmp_path) == [pair for pair in PAIRS if all(pair)]

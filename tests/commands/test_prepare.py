@@ -11,6 +11,7 @@ from tests import prepared_folder
 from transformer_jax.__main__ import main
 from transformer_jax.data import beam_pipeline, manifest, pipeline
 from transformer_jax.runs import locks
+from transformer_jax.runtime.process import cores
 
 
 @pytest.fixture
@@ -98,3 +99,38 @@ def test_text_that_changes_meanwhile_is_refused(command, prefix, tmp_path, capfd
   said = f"the files of config.data.train = {prefix} changed while they were read: give the command again"
   assert (said in capfd.readouterr().err) == bool(change)
   assert (tmp_path / "rows" / manifest.MANIFEST).exists() == (change is None)
+
+
+def test_the_vocabulary_is_that_of_the_pairs_that_pass(command, prefix, tmp_path, monkeypatch):
+  monkeypatch.setattr(beam_pipeline, "require_beam", lambda: None)
+  monkeypatch.setattr(beam_pipeline, "run", prepared_folder.run)
+  command = [*command, "--no-copies", "--part=40"]
+  assert main(command) == 0
+  for language in ("en", "de"):
+    with open(f"{prefix}.{language}", "a") as file:
+      file.write("xqxqxq zqzqzq\n" * 40)  # which is left out
+  assert main([*command, f"--output={tmp_path / 'cleaned'}"]) == 0
+  vocabularies = [(tmp_path / name / "tokenizer.model").read_bytes() for name in ("rows", "cleaned")]
+  assert vocabularies[0] == vocabularies[1]
+  lines = len(Path(f"{prefix}.en").read_text().splitlines())
+  assert len(manifest.read(epath.Path(tmp_path / "rows")).shards) == -(-(lines - 40) // 40)
+
+
+@pytest.mark.parametrize(
+  ("flags", "expected"),
+  [
+    (["--workers=3"], (250_000, 3, "", [])),
+    (["--part=7", "--runner=R", "--beam-options=--a=1 --b='c d'"], (7, cores(), "R", ["--a=1", "--b=c d"])),
+  ],
+)
+def test_the_engine_gets_the_flags(command, monkeypatch, flags, expected):
+  given = []
+
+  def run(settings, files, lines, *engine):
+    given.append((lines, *engine))
+    prepared_folder.run(settings, files, lines)
+
+  monkeypatch.setattr(beam_pipeline, "require_beam", lambda: None)
+  monkeypatch.setattr(beam_pipeline, "run", run)
+  assert main([*command, *flags]) == 0
+  assert given == [expected]

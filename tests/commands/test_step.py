@@ -240,6 +240,24 @@ def test_serve_serves_the_step(run, steps, with_step, asked):
   np.testing.assert_allclose(found[0], expected[3], atol=1e-4)
 
 
+def test_self_attention_is_drawn_of_the_step(run, steps, tmp_path, monkeypatch):
+  pytest.importorskip("matplotlib")
+  from transformer_jax.inside import head_picture, head_steps
+
+  expected = {step: head_steps.of_model(runs.open(steps).model(step=step), "abc", None, 1).scores for step in (3, 5)}
+  drawn = []
+
+  def draw(found, word):
+    drawn.append(found.scores)
+    raise InputError("as it happens")
+
+  monkeypatch.setattr(head_picture, "draw", draw)
+  argv = ["--workdir", steps, "--sentence", "abc", "--step", 3, "--output", tmp_path / "head.svg"]
+  assert run("draw", "self-attention", *argv)[0] == 2
+  np.testing.assert_array_equal(drawn, [expected[3]])
+  assert not np.allclose(expected[3], expected[5])
+
+
 @pytest.mark.parametrize("step", ["beste", "-1", "1.5", ""])
 def test_a_step_that_is_none_is_one_sentence(run, steps, step):
   status, out, err = run("translate", "--workdir", steps, f"--step={step}")

@@ -73,6 +73,13 @@ def test_a_second_call_reads_the_cache(data, monkeypatch):
   assert folders(data) == [first.fingerprint]  # and nothing temporary is left
 
 
+def test_rows_are_whole_that_are_checked_in_several_blocks(data, monkeypatch):
+  """As those of more than a megabyte are."""
+  monkeypatch.setattr(row_cache, "_BLOCK", 16)
+  packed = rows_of(data)
+  assert packed.report.found["pairs"] == 3 and packed.rows.nbytes > 16
+
+
 def test_whatever_changes_the_rows_is_packed_again(data, tmp_path):
   seen = {rows_of(data).fingerprint}
   seen.add(rows_of(data, Letters("other")).fingerprint)

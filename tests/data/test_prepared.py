@@ -369,3 +369,12 @@ def test_a_duplicate_is_left_out_of_its_own_corpus(tmp_path):
   with_rows = prepare(text(which, row_length=64), tmp_path / "prepared", lines=23, duplicates="pairs")
   tokenizer = pipeline.learn_tokenizer(with_rows, 290)
   assert pairs_in(packed(with_rows).rows[:], tokenizer) == Counter({*TextPairs(which, "en", "de")})
+
+
+def test_a_vocabulary_that_another_process_has_put_there_makes_no_rows(tmp_path):
+  made, own = (SentencePieceTokenizer.learn([text] * 7, 270) for text in ("ab cd ef", "gh ij kl"))
+  preparation.begin(epath.Path(tmp_path / "rows"), made)
+  message = "another process prepares another text in .*/rows: choose another --output"
+  with pytest.raises(RunError, match=message):
+    preparation._tokenizer(str(tmp_path / "rows"), own.fingerprint())
+  assert preparation._tokenizer(str(tmp_path / "rows"), made.fingerprint()).fingerprint() == made.fingerprint()

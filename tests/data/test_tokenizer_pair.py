@@ -6,7 +6,7 @@ import pytest
 from etils import epath
 
 from tests.example_run import write_pairs
-from transformer_jax.config import Corpus, DataConfig
+from transformer_jax.config import Corpus, DataConfig, PieceKind
 from transformer_jax.data import pipeline, tokenizers
 from transformer_jax.data.packing import SOURCE, SOURCE_SEGMENTS, TARGET, TARGET_SEGMENTS
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
@@ -40,6 +40,20 @@ def test_each_side_is_learned_from_its_own_text(pair):
   assert (pair.vocab_sizes, pair.vocab_size) == (SIZES, SIZES[1])
   assert pair.decode(pair.target.encode("xyz a")) == "xyz a"
   assert pair.fingerprint() != TokenizerPair(pair.target, pair.source).fingerprint()
+
+
+@pytest.mark.parametrize("kind", PieceKind)
+def test_both_sides_are_of_the_kind_of_the_config(data, kind):
+  found = pipeline.learn_tokenizer(dataclasses.replace(data, pieces=kind), *SIZES)
+  for side, tokenizer in enumerate((found.source, found.target)):
+    alone = SentencePieceTokenizer.learn([pair[side] for pair in PAIRS], SIZES[side], kind=kind.value)
+    assert tokenizer.to_bytes() == alone.to_bytes()
+
+
+def test_the_tag_of_a_language_is_one_piece_of_a_source(data):
+  found = pipeline.learn_tokenizer(dataclasses.replace(data, tags=True), *SIZES)
+  assert "<2de>" in {piece.strip() for piece in found.source.pieces(range(SIZES[0]))}
+  assert "<2de>" not in {piece.strip() for piece in found.target.pieces(range(SIZES[1]))}
 
 
 def test_the_files_of_a_run_folder(pair, tmp_path):

@@ -15,6 +15,7 @@ from transformer_jax.config import Config, DataConfig
 from transformer_jax.decoding.attention import attention_of_pair, attention_of_text, weights_by_kind
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.language.gpt import GPT
+from transformer_jax.model.attention import WEIGHTS
 from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.paper import formulas
@@ -96,6 +97,25 @@ def test_the_weights_give_the_model_s_logits(transformer, monkeypatch):
     return model.apply({"params": params}, hidden, method="logits")
 
   np.testing.assert_allclose(logits, expected(params), atol=1e-4)
+
+
+def test_layers_stand_in_the_order_of_their_numbers():
+  """And not of their names, by which layers_10 would come before layers_2: GPT-2 and BERT have twelve."""
+
+  class Layer(nn.Module):
+    number: int
+
+    @nn.compact
+    def __call__(self):
+      self.sow("intermediates", WEIGHTS, jnp.full((1, 1, 1), self.number))
+
+  class Twelve(nn.Module):
+    @nn.compact
+    def __call__(self):
+      for number in range(12):
+        Layer(number, name=f"layers_{number}")()
+
+  assert weights_by_kind(Twelve(), {})["cross"].ravel().tolist() == [*range(12)]
 
 
 @pytest.mark.parametrize("name", ["bahdanau", *long(("luong-concat", "luong-not-fed"))])

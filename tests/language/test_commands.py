@@ -257,6 +257,32 @@ def test_reranking_takes_the_step_of_a_language_model(gpt_run, command, tmp_path
     assert asked.pop() == (gpt_run, step) and not asked
 
 
+@pytest.mark.parametrize(("step", "restored"), [("last", 4), (2, 2)])
+def test_the_model_is_that_of_the_step(gpt_run, step, restored):
+  generator = Generator.load(gpt_run, step=step)
+  assert generator.step == restored
+  jax.tree.map(np.testing.assert_array_equal, generator._params, runs.open(gpt_run).model(step=step).params)
+
+
+def test_the_next_token_is_drawn_after_the_prefix_by_the_model_of_the_step(gpt_run, command, tmp_path, monkeypatch):
+  pytest.importorskip("matplotlib")
+  from transformer_jax.inside import next_picture
+
+  expected = {step: Generator.load(gpt_run, step=step).next_token("ein zwei").probabilities for step in (2, 4)}
+  drawn = []
+
+  def draw(found, top):
+    drawn.append((found.probabilities, top))
+    raise InputError("as it happens")
+
+  monkeypatch.setattr(next_picture, "draw", draw)
+  argv = ["--workdir", gpt_run, "--prefix", "ein zwei", "--top", 3, "--step", 2, "--output", tmp_path / "next.svg"]
+  assert command("draw", "next", *argv)[0] == 2
+  [(found, top)] = drawn
+  np.testing.assert_array_equal(found, expected[2])
+  assert top == 3 and not np.allclose(expected[2], expected[4])
+
+
 def test_no_more_than_there_is_room_for(gpt_run, capfdbinary):
   generator = Generator.load(gpt_run)
   room = 16 - len(encode_text(generator._tokenizer, "ein zwei"))

@@ -175,6 +175,17 @@ def test_a_table_that_the_other_run_lacks_is_not_frozen():
   assert init_from.params_from(other, config, {"target_embedding": table})[0].keys() == {"target_embedding"}
 
 
+def test_a_run_without_parameters_of_these_names_and_shapes_is_refused():
+  """Otherwise all would begin at random."""
+  other = SimpleNamespace(
+    config=Config(), model=lambda: SimpleNamespace(params={"a": jnp.ones(2), "b": jnp.ones(3)}, step=3), tokenizer=None
+  )
+  config = Config(train=TrainConfig(init_from="run"))
+  with pytest.raises(InputError, match=r"the run in run has no parameters of this model's names and shapes$"):
+    init_from.params_from(other, config, {"a": jnp.zeros(3), "c": jnp.zeros(2)})
+  assert init_from.params_from(other, config, {"a": jnp.zeros(2), "c": jnp.zeros(2)})[1] == 3
+
+
 def test_options_that_differ_are_named_as_they_are_given(capfd):
   tables = {"positions": {"table": jnp.ones((7, 2))}}
   other = SimpleNamespace(

@@ -244,6 +244,18 @@ def test_the_search_has_the_options_of_the_request_or_else_the_models(fields, ex
   assert asked == [expected, Options(4, 0.6, 4)]  # LibreTranslate's protocol has no such fields
 
 
+def test_a_request_without_options_has_those_of_a_model_with_others_than_the_config_s():
+  asked = []
+
+  def translate(lines, options, warn):
+    asked.append(options)
+    return shout(lines, options, warn)
+
+  with served(application(dataclasses.replace(fake(translate), beam_size=3, length_penalty=1.25))) as client:
+    assert client.post("/hypotheses", {"q": "a"}).status == client.translate("a").status == 200
+  assert asked == [Options(3, 1.25, 3), Options(3, 1.25, 1)]
+
+
 def test_what_the_page_is_told_of_the_model(client):
   expected = {
     "name": "fake",

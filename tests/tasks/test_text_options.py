@@ -9,6 +9,7 @@ from transformer_jax.data import blocks, next_sentence, pipeline
 from transformer_jax.data.documents import open_text
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
+from transformer_jax.model.special_tokens import BOS, EOS
 from transformer_jax.tasks import classification
 from transformer_jax.training.task import task_of
 
@@ -54,6 +55,16 @@ def test_rows_from_a_shared_cache_are_those_of_an_empty_one(tmp_path, pack, mode
   for number, (mine, variant) in enumerate(zip(found, variants, strict=True)):
     np.testing.assert_array_equal(mine, rows(f"own{number}", *variant))
   assert not any(np.array_equal(found[0], other) for other in found[1:])
+
+
+def test_cached_blocks_are_those_of_the_end_of_a_text(tmp_path):
+  path, tokenizer = write(tmp_path / "text", ["to", "be", "or", "not"], labels=False)
+  data = DataConfig(
+    corpus=Corpus.TEXT, train=path, row_length=32, document=Document.PARAGRAPH, cache_dir=str(tmp_path / "cache")
+  )
+  for end in (EOS, BOS):
+    config = Config(data=data, model=GPTConfig(begin=end, end=end))
+    assert np.sum(np.array(blocks.packed_rows(config, path, tokenizer).rows)[:, blocks.TOKENS] == end) == 6
 
 
 @pytest.mark.parametrize(("document", "count"), [(Document.FILE, 1), (Document.PARAGRAPH, 3), (Document.LINE, 4)])

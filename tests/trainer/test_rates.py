@@ -11,6 +11,7 @@ from etils import epath
 
 from tests.trainer.test_metrics import lines_of
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
+from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, ELMoConfig, GPTConfig
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.causal import TASK as CAUSAL
@@ -87,13 +88,31 @@ def test_an_interval_that_a_checkpoint_holds_counts_with_its_tokens_and_its_seco
 def test_what_a_skipped_update_has_read_is_no_progress_but_takes_its_time(tmp_path, monkeypatch):
   _, said = trained(tmp_path, monkeypatch, TASK, skipped={1})
   assert lines_of(tmp_path)[0]["tokens_per_second"] == pytest.approx(1009 / 0.75)
-  assert said[0].splitlines()[-1].endswith(" 1,345 target tokens/s")
+  assert said[0].splitlines() == [
+    "step 2: 1 of 2 updates skipped, as loss or gradients were not finite",
+    "step 2: loss 3.000, perplexity 7.389, 1,345 target tokens/s",
+  ]
 
 
 def test_the_next_command_has_a_tag_where_lines_need_one():
   data = DataConfig(corpus=Corpus.TEXT, train="a:en-de+fr", tags=True)
   command = summary.next_command(Config(data=data), epath.Path("/runs/many"))
   assert command == "sed 's/^/<2de> /' FILE | transformer-jax translate --workdir /runs/many"
+
+
+@pytest.mark.parametrize(
+  ("model", "command"),
+  [
+    (GPTConfig(), "transformer-jax generate --workdir /runs/a --prompt TEXT"),
+    (BERTClassifierConfig(labels="a,b"), "transformer-jax classify --workdir /runs/a --step best < FILE"),
+    (BERTConfig(), "transformer-jax train --config=bert:classify --config.train.init_from=/runs/a --workdir NEW "),
+    (ELMoConfig(), "python -c 'from transformer_jax.tasks.features import Features; help(Features)'"),
+  ],
+  ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
+)
+def test_the_next_command_is_that_of_the_model(model, command):
+  best = isinstance(model, BERTClassifierConfig)
+  assert summary.next_command(Config(model=model), epath.Path("/runs/a"), best=best).startswith(command)
 
 
 @pytest.mark.parametrize("language", ["de/' /dev/null; touch PWNED; : '", "x&\\/y", "{}"])
