@@ -103,6 +103,14 @@ def test_gpt2_logits_and_the_way_back(tmp_path, bytes_vocabulary, name):
   assert_same_files(tmp_path, "gpt2", "transformer.")
 
 
+def test_a_gpt2_that_begins_with_a_row_without_a_piece_is_exported(tmp_path, bytes_vocabulary):
+  gpt2(tmp_path / "theirs", bytes_vocabulary, vocab_size=331, bos_token_id=330)
+  assert imported(tmp_path / "theirs", tmp_path, "gpt2").config.model.begin == 330
+  export(tmp_path / "run", tmp_path / "back", "gpt2")
+  template = json.loads((tmp_path / "back" / "tokenizer.json").read_text())["post_processor"]
+  assert [each["ids"] for each in template["special_tokens"].values()] == [[330]]
+
+
 def assert_same_files(tmp_path, to, prefix, also=frozenset()):
   """The exported arrays are those that were imported, bit for bit, and `also`."""
   export(tmp_path / "run", tmp_path / "back", to)

@@ -67,7 +67,8 @@ def _byte_level(words: Vocabulary, numbers: dict[str, int], begin: str) -> tuple
   spaces = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
   parts = {
     **{"normalizer": None, "pre_tokenizer": spaces, "decoder": spaces},
-    "post_processor": _post_processor([begin, "$A"], [begin, "$A", "$B"], {begin: numbers[begin]}),
+    # It may be the name of a row without a piece, which `numbers` lacks.
+    "post_processor": _post_processor([begin, "$A"], [begin, "$A", "$B"], {begin: words.pieces.index(begin)}),
     "model": {**_BPE, "vocab": numbers, "merges": words.merges},
   }
   return parts, {"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": False}
