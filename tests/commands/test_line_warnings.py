@@ -32,7 +32,7 @@ def test_lines_without_a_tag_are_counted(run, of_languages, workdir, tmp_path, c
   assert status == 0
   assert told(said) == [
     f"line 2 begins with none of <2de>: {_ANY}",
-    "3 lines, the last of which is line 5, have no tag or code of a language",
+    "3 lines, the last of which is line 5, begin with no tag or code of a language of this run",
   ]
 
 

@@ -94,7 +94,7 @@ def test_a_failure_of_the_main_host_is_one_sentence_on_the_others(prefix, tmp_pa
   (first, _, own), (second, _, error) = processes.end(timeout=200)
   assert (first, second) == (1, 1) and "could not be written" in own.splitlines()[-1]
   # The lines before it, if there are any, are of JAX's C++ functions.
-  sentence = "transformer-jax: error: host 1 cannot go on (start all again"
+  sentence = "transformer-jax: error: host 1 cannot go on, as "
   assert error.splitlines()[-1].startswith(sentence) and error.count(sentence) == 1
 
 

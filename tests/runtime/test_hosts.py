@@ -50,7 +50,7 @@ def test_a_failed_exchange_is_one_sentence(monkeypatch, status):
   with pytest.raises(ValueError, match=rf"^{status}: x$"), hosts.explain_peer_failure():
     raise ValueError(f"{status}: x")  # there is no other host
   monkeypatch.setattr(jax, "process_count", lambda: 2)
-  lost = rf"^host 0 cannot go on .* ended or the work with it failed: {status}: x$"
+  lost = rf"^host 0 cannot go on, as another host ended or cannot be reached \({status}: x\): start all hosts again"
   with pytest.raises(RunError, match=lost), hosts.explain_peer_failure():
     raise ValueError(f"{status}: x")
   with pytest.raises(ValueError, match=r"^RESOURCE_EXHAUSTED: x$"), hosts.explain_peer_failure():

@@ -31,7 +31,8 @@ def said() -> "Iterator[Callable[[LineWarning], None]]":
     yield warn
   finally:
     if len(lines) > 1:
-      say(f"{counted(len(lines), 'lines')}, the last of which is line {lines[-1]}, have no tag or code of a language")
+      known = "no tag or code of a language of this run"
+      say(f"{counted(len(lines), 'lines')}, the last of which is line {lines[-1]}, begin with {known}")
 
 
 def warn_of_language(run: "Run", sentence: str) -> None:

@@ -137,11 +137,15 @@ def _models(args: argparse.Namespace) -> list[tuple[str, str]]:
 
 def _opened(models: list[tuple[str, str]], args: argparse.Namespace) -> "list[tuple[str, Run]]":
   """The kind and the run of each model, all of which are checked before one computes anything."""
+  from transformer_jax.runtime.progress import say
+
   found = []
   for kind, workdir in models:
     run = run_to_restore(workdir, args, "generate" if kind == "language-model" else "translate")
     if kind == "reverse":
       require_one_direction(run, "its sources need a tag or code, which --reverse does not write")
+      data = run.config.data
+      say(f"--reverse {workdir} reads {data.source_language} and writes {data.target_language}")
     found.append((kind, run))
   return found
 

@@ -72,7 +72,7 @@ def join(coordinator: str | None = None, hosts: int | None = None, host: int | N
   if not _met(coordinator, hosts, host):
     return
   atexit.register(_part)
-  _last_words = f"{_cannot_go_on()}: JAX ended it for the reason above, most likely as another host died"
+  _last_words = _cannot_go_on("JAX ended it for the reason above, most likely as another host died")
   if not devices.is_main_host():
     progress.mute()
   _require_as_many_devices()
@@ -270,14 +270,13 @@ def explain_peer_failure() -> Iterator[None]:
       raise
     global _peers_failed
     _peers_failed = True
-    raise RunError(
-      f"{_cannot_go_on()}, as another one ended or the work with it failed: {first_line(error, 300)}"
-    ) from error
+    why = f"another host ended or cannot be reached ({first_line(error, 300)})"
+    raise RunError(_cannot_go_on(why)) from error
 
 
-def _cannot_go_on() -> str:
-  good = "the last checkpoint in the run folder, if there is one, is good"
-  return f"host {jax.process_index()} cannot go on (start all again: {good})"
+def _cannot_go_on(why: str) -> str:
+  then = "start all hosts again with the same command, and they resume from the last checkpoint, if there is one"
+  return f"host {jax.process_index()} cannot go on, as {why}: {then}"
 
 
 def _speak_before_abort() -> None:
