@@ -26,8 +26,19 @@ def test_fit_gives_the_papers_batch(make, devices):
     assert requirements.memory(fewer, devices).total > budget
 
 
+def test_on_a_cpu_nothing_is_computed_again_in_vain(monkeypatch):
+  """XLA keeps the first results all the same, unless its pass is disabled."""
+  given = requirements.memory(SMALL).total
+  for flags, saves in {"": False, "--xla_disable_hlo_passes=other,cse_barrier_expander": True}.items():
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    for remat in (Remat.LAYER, Remat.ATTENTION):
+      assert (requirements.memory(with_model(SMALL, remat=remat)).total < given) == saves
+  assert fit.fit(SMALL, 10**9).model.remat is Remat.NONE
+
+
 @pytest.mark.long
-def test_fit_weighs_rematerialisation_against_micro_batches():
+def test_fit_weighs_rematerialisation_against_micro_batches(monkeypatch):
+  monkeypatch.setenv("XLA_FLAGS", "--xla_disable_hlo_passes=cse_barrier_expander")
   config = with_train(with_model(TINY, num_layers=1), steps=1)
 
   def best(budget):

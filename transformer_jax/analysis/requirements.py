@@ -7,6 +7,7 @@ the step gives the arrays that its backward pass needs.
 import collections
 import dataclasses
 import functools
+import os
 import re
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ from transformer_jax.training.sums import joint_loss
 from transformer_jax.training.task import task_of
 
 _FLOAT32 = 4  # bytes
+_UNDOES_REMAT = "cse_barrier_expander"  # the pass of XLA:CPU that joins what is computed again with its first result
 # Times the parameters: the gradients and what XLA holds beside them in Adam's update, and what the moving average adds;
 # measured on a CPU.
 _UPDATE, _AVERAGE = 3.15, 0.8
@@ -105,6 +107,7 @@ def memory(config: Config, devices: int = 1) -> Memory:
   for recurrent ones and up to forty for BERT and GPT. On a GPU it is a few to twenty percent above
   ([tables](docs/results/speed/README.md#memory)).
   """
+  config = _without_vain_remat(config)
   fixed, a_row = _kept_for_backward(config.model, config.data.row_length, on_cpu())
   rows = rows_at_a_time(config, devices) * config.train.passes
   # The most tokens of a chunk, so that fewer rows never need more memory.
@@ -115,6 +118,14 @@ def memory(config: Config, devices: int = 1) -> Memory:
   activations = fixed + round(a_row * rows * (_TWO_PASSES if config.train.passes == 2 else 1))
   least = state(config)
   return dataclasses.replace(least, activations=activations, working=max(working, least.working - activations))
+
+
+def _without_vain_remat(config: Config) -> Config:
+  """The config without `model.remat` on a CPU, where XLA keeps all the same, unless XLA_FLAGS disable its pass."""
+  prevented = re.search(rf"--xla_disable_hlo_passes=\S*{_UNDOES_REMAT}", os.environ.get("XLA_FLAGS", ""))
+  if not isinstance(config.model, ModelConfig) or not on_cpu() or prevented:
+    return config
+  return dataclasses.replace(config, model=dataclasses.replace(config.model, remat=Remat.NONE))
 
 
 def _recomputed_for_a_row(config: Config) -> int:
