@@ -57,18 +57,18 @@ def _forget_programs():
     jax.clear_caches()
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _own_cache_folder_of_fixtures(tmp_path_factory):
-  """Neither do fixtures of a module, which are made before those of a test."""
-  with pytest.MonkeyPatch.context() as patch:
-    patch.setenv("TRANSFORMER_JAX_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-    yield
-
-
 @pytest.fixture(autouse=True)
 def _own_cache_folder(tmp_path_factory, monkeypatch):
   """Tests neither read nor fill the user's cache."""
   monkeypatch.setenv("TRANSFORMER_JAX_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache_folder_of_fixtures(tmp_path_factory):
+  """Nor do fixtures of a module, which are made before those of a test."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setenv("TRANSFORMER_JAX_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    yield
 
 
 @pytest.fixture
