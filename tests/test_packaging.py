@@ -1,5 +1,6 @@
 """The package as a wheel has it: the configs of the checkout are inside."""
 
+import configparser
 import os
 import shutil
 import subprocess
@@ -25,6 +26,18 @@ def test_an_installed_package_has_the_configs(tmp_path):
       text=True,
     )
     assert (done.returncode, done.stderr) == (0, "") and words in done.stdout
+
+
+def test_a_wheel_has_every_file_of_the_package():
+  """`package_data` names those that are no modules."""
+  setup = configparser.ConfigParser()
+  setup.read(ROOT / "setup.cfg")
+  named = set()
+  for package, patterns in setup["options.package_data"].items():
+    folder = ROOT / package.replace(".", "/")
+    named |= {path for pattern in patterns.split(",") for path in folder.glob(pattern.strip())}
+  there = {path for path in (ROOT / "transformer_jax").rglob("*") if path.is_file()}
+  assert named == {path for path in there if path.suffix not in (".py", ".pyc")} and len(named) > 5
 
 
 def test_setup_names_every_package_and_the_configs():

@@ -38,9 +38,14 @@ def test_without_beam_it_says_what_to_install(command, tmp_path, monkeypatch, ca
     (["--runner=R", "--beam-options='"], '--beam-options is "\'", but must be flags: No closing quotation'),
     (["--config.data.corpus=numbers"], "prepare reads sentence pairs from files: set config.data.corpus to text"),
     (["--config=gpt", "--config.data.corpus=text"], "prepare reads sentence pairs from files"),
-    (["--config.data.bpe_dropout=0.1"], "config.data.corpus is 'prepared', but must be text with random pieces"),
+    (["--config.data.bpe_dropout=0.1"], "config.data.bpe_dropout is not used by prepare, which packs each pair once"),
+    (
+      ["--config.data.pieces=unigram", "--config.data.unigram_alpha=0.5"],
+      "config.data.unigram_alpha is not used by prepare",
+    ),
+    (["--config.data.shard_pairs=5"], "config.data.shard_pairs is not used by prepare"),
     (["--config.train.init_from=runs/a"], "config.train.init_from is not used by prepare: leave it out"),
-    (["--config.data.tags"], "config.data.tags is True, but must be false unless config.data.corpus is text"),
+    (["--config.data.tags"], "config.data.tags is not used by prepare, which packs each pair once: leave it out"),
   ],
 )
 def test_mistakes_are_one_sentence(command, tmp_path, capfd, flags, message):

@@ -1,12 +1,17 @@
 """The flags of cleaning, which `clean` and `prepare` share: each leaves out the pair that breaks its rule."""
 
+import argparse
+
 import pytest
 
 from tests import prepared_folder
 from tests.example_run import write_pairs
 from transformer_jax.__main__ import main
+from transformer_jax.commands import rules
 from transformer_jax.data import beam_pipeline
+from transformer_jax.data.cleaning import Unit
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.runtime.errors import InputError
 
 PAIRS = [
   ("the small dog runs over the meadow", "der kleine Hund läuft über die Wiese"),
@@ -102,6 +107,21 @@ def prepare(tmp_path, monkeypatch):
     return main(["prepare", *keys, "--config.model.vocab_size=290", f"--output={tmp_path / name}", *flags])
 
   return run
+
+
+@pytest.mark.parametrize(
+  ("flags", "refused"),
+  [([], True), (["--min-length=2"], False), (["--max-length=9"], False), (["--max-ratio=2"], False)],
+)
+def test_a_unit_without_a_length_is_refused(flags, refused):
+  parser = argparse.ArgumentParser()
+  rules.add_rule_arguments(parser)
+  args = parser.parse_args(["--unit=characters", *flags])
+  if refused:
+    with pytest.raises(InputError, match="--unit is characters, but must be left out without --min-length"):
+      rules.rules_of(args, ("en", "de"))
+  else:
+    assert rules.rules_of(args, ("en", "de")).unit is Unit.CHARACTERS
 
 
 def test_prepare_counts_each_pair_under_the_rule_that_it_breaks(prepare, capfd):

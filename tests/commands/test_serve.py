@@ -11,7 +11,7 @@ from tests.commands.lines import LINES
 from transformer_jax.commands.serve import BATCH_SIZE_ON_CPU
 from transformer_jax.decoding.translation import Translation
 from transformer_jax.decoding.translator import Translator
-from transformer_jax.serve import server
+from transformer_jax.serve import app, server
 from transformer_jax.serve.batcher import Batcher
 
 
@@ -68,6 +68,15 @@ def test_long_lines_attention_and_languages(run, workdir, translator, asked):
 
   asked(ask)
   assert run("serve", "--workdir", workdir, "--port", "0", "--source-language", "ko", "--target-language", "fr")[0] == 0
+
+
+def test_an_attention_that_is_too_large_is_refused(run, workdir, asked, monkeypatch):
+  monkeypatch.setattr(app, "MOST_WEIGHTS", 1)
+  replies = []
+  asked(lambda client: replies.append(client.post("/attention", {"source": "abc", "target": "cab"})))
+  assert run("serve", "--workdir", workdir, "--port", "0")[0] == 0
+  [reply] = replies
+  assert reply.status == 400 and "but at most 1 are shown" in reply.json["error"]
 
 
 def test_names_of_the_server_besides_localhost_are_those_of_the_flags(run, workdir, translator, asked):

@@ -115,6 +115,22 @@ def test_draws_have_the_temperature_and_the_seed_of_the_flags(run, translator, w
   assert given["sampling"] == SamplingOptions(temperature=0.7, top_k=5, top_p=0.9) and given["seed"] == 11
 
 
+def test_the_batch_size_is_that_of_the_flag(run, translator, workdir, monkeypatch, tmp_path):
+  given = []
+
+  def noted(lines, batch_size, **options):
+    given.append(batch_size)
+    return ([Translation("x", 0.0, 0.0, 1)] for _ in lines)
+
+  monkeypatch.setattr(translator, "translate_lines", noted)
+  (tmp_path / "text").write_text("x\n")
+  files = ["--source", tmp_path / "text", "--reference", tmp_path / "text"]
+  for size in (3, 5):
+    run("translate", "--workdir", workdir, "--batch-size", size)
+    run("evaluate", "--workdir", workdir, *files, "--batch-size", size)
+  assert given == [3, 3, 5, 5]
+
+
 def test_lists_in_the_format_of_moses(run, translator, workdir):
   _, out, _ = run("translate", "--workdir", workdir, "--n-best", 2, "--moses", stdin=text(LINES).encode())
   found = n_best.read(out.split("\n")[:-1], "out")

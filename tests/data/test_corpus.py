@@ -1,5 +1,6 @@
 """Text files as sentence pairs."""
 
+import dataclasses
 import gzip
 import io
 import lzma
@@ -10,6 +11,7 @@ from etils import epath
 
 from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import corpus as corpora
+from transformer_jax.data import xz
 from transformer_jax.data.corpus import open_corpus
 from transformer_jax.data.text import read_lines, repeated
 from transformer_jax.runtime.errors import InputError
@@ -128,6 +130,38 @@ def test_damaged_archives(write, tmp_path, ending, damage):
   complaint(prefix, f"cannot read {path}")
 
 
+XZ = lzma.compress(b"one\ntwo\n"), lzma.compress(b"three\n")
+
+
+@pytest.mark.parametrize("chunk", [7, 1 << 16])
+@pytest.mark.parametrize(
+  ("content", "text"),
+  [
+    (XZ[0] + XZ[1], b"one\ntwo\nthree\n"),
+    (XZ[0] + bytes(4) + XZ[1] + bytes(8), b"one\ntwo\nthree\n"),
+    (lzma.compress(b"") + XZ[1], b"three\n"),
+    (lzma.compress(b"one\n", lzma.FORMAT_ALONE), b"one\n"),
+    (lzma.compress(b"%09d\n" * 20_000 % tuple(range(20_000))), b"%09d\n" * 20_000 % tuple(range(20_000))),
+  ],
+)
+def test_xz_files_of_several_streams(write, tmp_path, monkeypatch, content, text, chunk):
+  """As `xz --decompress` reads them; its format allows zero bytes between streams and behind them."""
+  monkeypatch.setattr(xz, "_CHUNK", chunk)
+  (tmp_path / "corpus.en.xz").write_bytes(content)
+  (tmp_path / "corpus.de").write_bytes(text)
+  assert [source for source, target in read(str(tmp_path / "corpus")) if source == target] == text.decode().split()
+
+
+@pytest.mark.parametrize(
+  "rest", [b"three\n", gzip.compress(b"three\n"), XZ[1][:-3], *(XZ[1][:i] + b"?" + XZ[1][i + 1 :] for i in (3, 8, 30))]
+)
+def test_a_damaged_later_stream_of_an_xz_file_is_not_its_end(tmp_path, rest):
+  """`lzma.open` would end there without an error, on both sides of a corpus after equally many lines."""
+  for language in ("en", "de"):
+    (tmp_path / f"corpus.{language}.xz").write_bytes(XZ[0] + rest)
+  complaint(str(tmp_path / "corpus"), f"cannot read {tmp_path / 'corpus.en.xz'}", "check that the file is whole")
+
+
 def test_missing_ambiguous_and_unreadable_files(write, tmp_path):
   prefix = write(*sides(PAIRS))
   complaint(str(tmp_path / "none"), f"{tmp_path / 'none'}.en does not exist", "none.en.gz", "none.en.xz")
@@ -188,15 +222,17 @@ def test_a_registered_function_is_a_corpus(monkeypatch):
 
   def read_pairs(data, which):
     asked.append((data.source_language, which))
-    yield from [("a\nb", "x"), ("", which)]
+    yield from [("a\nb", "x"), (data.target_language, which)]
 
   corpora.register("own", read_pairs)
   corpora.register("own", read_pairs)  # as a module that is imported twice does
   data = DataConfig(corpus=Corpus.REGISTERED, dataset="own", source_language="ko")
   corpus = open_corpus(data, "train")
-  assert list(corpus) == list(corpus) == [("a b", "x"), ("", "train")]
+  assert list(corpus) == list(corpus) == [("a b", "x"), (data.target_language, "train")]
   assert set(asked) == {("ko", "train")}
   assert corpus.fingerprint() == open_corpus(data, "train").fingerprint() != open_corpus(data, "test").fingerprint()
+  other_source = dataclasses.replace(data, target_language="cs")
+  assert open_corpus(other_source, "train").fingerprint() != corpus.fingerprint()
   with pytest.raises(InputError, match="there is another corpus 'own': choose another name"):
     corpora.register("own", lambda data, which: [])
 

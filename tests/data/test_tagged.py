@@ -133,13 +133,23 @@ def test_two_files_are_one_direction(texts):
     TaggedPairs(f"{texts}/big.en,{texts}/big.de:en+de", "en", "de")
 
 
+def test_a_code_may_have_a_hyphen_where_all_directions_are_named(tmp_path):
+  for language in ("en", "pt-BR", "zh-Hans"):
+    (tmp_path / f"a.{language}").write_text(f"{language}\n")
+  found = {*TaggedPairs(f"{tmp_path}/a:en+pt-BR+zh-Hans*2", "en", "de")}
+  assert found == {(f"<2{b}> {a}", b) for a in ("en", "pt-BR", "zh-Hans") for b in ("en", "pt-BR", "zh-Hans") if a != b}
+  assert len([*TaggedPairs(f"{tmp_path}/a", "en", "pt-BR")]) == 1
+
+
 def test_the_fingerprint_names_the_directions(texts):
   names = ["big:en-de", "big:de-en", "big:en+de", "big:en-de;small:en-de"]
   found = {
     TaggedPairs(";".join(f"{texts}/{part}" for part in name.split(";")), "en", "de").fingerprint() for name in names
   }
   found.add(TaggedPairs(f"{texts}/big:en-de", "en", "de", 5.0).fingerprint())
-  assert len(found) == 5
+  names = [f"{texts}/big.en,{texts}/big.de:en-{tag}" for tag in ("news", "talks")]
+  found |= {TaggedPairs(name, "en", "de").fingerprint() for name in names}
+  assert len(found) == 7
 
 
 def test_a_tag_is_one_piece_and_temperature_is_for_training_alone(texts, tmp_path):

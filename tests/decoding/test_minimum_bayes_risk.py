@@ -63,8 +63,8 @@ def test_of_equal_ones_the_first_comes_first_however_their_scores_are_rounded():
 
 
 def test_one_translation_is_its_own_reference():
-  [best] = ranked([Translation("ein Haus", -1.0, -700.0, 3)], "chrf", drawn=False)
-  assert best == Translation("ein Haus", 100.0, -700.0, 3)
+  [best] = ranked([Translation("ein Haus", -1.0, -800.0, 3)], "chrf", drawn=False)
+  assert best == Translation("ein Haus", 100.0, -800.0, 3)  # exp(-800) is 0
 
 
 @pytest.mark.parametrize("drawn", [True, False])

@@ -41,6 +41,8 @@ def test_bleu_of_summed_counts_is_sacrebleus(corpus, counts):
   for chosen in ([0] * 13, [len(each) - 1 for each in candidates]):
     total = sum(each[i] for each, i in zip(counts, chosen, strict=True))
     assert bleu(total) == pytest.approx(score(candidates, references, chosen), rel=1e-12)
+  no_4_gram = statistics(["a b c d"], "a b x y")[0]
+  assert bleu(no_4_gram) == pytest.approx(BLEU().corpus_score(["a b c d"], [["a b x y"]]).score) and bleu(no_4_gram) > 0
   lower = statistics(["DER hund ."], "der Hund .", tokenize="none", lowercase=True)
   assert lower[0].tolist() == [3, 2, 1, 0, 3, 2, 1, 0, 3, 3]
 

@@ -47,5 +47,11 @@ def test_a_character_of_many_tokens_is_a_part():
   assert split("a漢b", 2, lambda text: len(text.encode())) == ["a", "漢", "b"]
 
 
+def test_a_part_fits_where_a_longer_one_has_fewer_tokens():
+  """A piece of the vocabulary may reach over the end of a sentence."""
+  parts = split("一好。你好好好", 2, lambda text: len(text.replace("好。你", "@")))
+  assert parts == ["一好。你", "好好", "好"]
+
+
 def test_a_part_has_at_most_16_characters_for_each_of_its_tokens():
   assert list(map(len, split("x" * 1000, 5, lambda text: 1 if text else 0)))[:-1] == [5 * 16] * (1000 // 80)

@@ -169,6 +169,9 @@ class TestReport:
       "1.2 seconds",
     ):
       assert told in text
+    ours, theirs = found["scores"]["bleu"]["score"], found["comparison"]["scores"]["bleu"]
+    numbers = f"difference {ours - theirs['score']:+.2f}, p = {theirs['p_value']:.3f}"
+    assert ours < 90 and f" {ours:.2f}  against 100.00, {numbers}  nrefs" in text
 
   def test_text_of_an_ensemble(self):
     run = {"seed": [0, 1], "step": 7, "averaged_steps": [[5, 7], None]}

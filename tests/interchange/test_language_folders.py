@@ -365,6 +365,112 @@ def test_two_files_that_contradict_each_other_are_refused(folders, tmp_path, nam
   import_model(tmp_path / "folder", tmp_path / "run", name)
 
 
+@pytest.mark.parametrize("module", [bert, gpt2])
+def test_a_setting_of_which_models_here_have_one_value(folders, tmp_path, module):
+  """Each of these changes what the library computes; `require` takes a missing one."""
+  name = module.__name__.rpartition(".")[2]
+  for setting, only in module._ONLY.items():
+    assert setting in SETTINGS[name]
+    require_refused(folders, tmp_path, name, "config.json", lambda content: content, {setting: SETTINGS[name][setting]})
+    with_json(tmp_path / "folder", "config.json", lambda content, wanted={setting: only}: content.update(wanted))
+    module.read(ForeignFolder(tmp_path / "folder"))
+  assert SETTINGS[name].keys() == module._ONLY.keys()
+
+
+SETTINGS = {
+  "bert": {
+    "model_type": "roberta",
+    "position_embedding_type": "relative_key",
+    "type_vocab_size": 3,
+    "is_decoder": True,
+    "add_cross_attention": True,
+    "tie_word_embeddings": False,
+  },
+  "gpt2": {
+    "model_type": "gptj",
+    "scale_attn_weights": False,
+    "scale_attn_by_inverse_layer_idx": True,
+    "add_cross_attention": True,
+    "tie_word_embeddings": False,
+  },
+}
+
+
+def require_refused(folders, tmp_path, name, file, part, values):
+  """Changes a part of a file in a new copy of a folder, which then is refused by the name of what was changed."""
+  shutil.rmtree(tmp_path / "folder", ignore_errors=True)
+  shutil.copytree(folders / name, tmp_path / "folder")
+  with_json(tmp_path / "folder", file, lambda content: part(content).update(values))
+  [setting] = values
+  with pytest.raises(InputError, match=rf"{re.escape(file)}(, \w+)?: {setting} is "):
+    (bert if name == "bert" else gpt2).read(ForeignFolder(tmp_path / "folder"))
+
+
+@pytest.mark.parametrize("name", ["hidden_size", "max_position_embeddings", "num_attention_heads", "num_hidden_layers"])
+def test_another_name_of_a_size_of_gpt2(folders, tmp_path, name):
+  require_refused(folders, tmp_path, "gpt2", "config.json", lambda content: content, {name: 2})
+
+
+@pytest.mark.parametrize(
+  ("name", "part", "setting", "value"),
+  [
+    ("bert", "model", "type", "Unigram"),
+    ("bert", "model", "continuing_subword_prefix", "@@"),
+    ("bert", "model", "max_input_chars_per_word", 200),
+    ("bert", "normalizer", "type", "Lowercase"),
+    ("bert", "pre_tokenizer", "type", "Whitespace"),
+    ("gpt2", "", "normalizer", {"type": "NFC"}),
+    ("gpt2", "model", "dropout", 0.1),
+    ("gpt2", "model", "type", "WordPiece"),
+    ("gpt2", "model", "continuing_subword_prefix", "##"),
+    ("gpt2", "model", "end_of_word_suffix", "</w>"),
+    ("gpt2", "model", "ignore_merges", True),
+    ("gpt2", "pre_tokenizer", "type", "Metaspace"),
+    ("gpt2", "pre_tokenizer", "use_regex", False),
+    ("gpt2", "pre_tokenizer", "add_prefix_space", True),
+  ],
+)
+def test_a_tokenizer_that_finds_other_pieces_is_refused(folders, tmp_path, name, part, setting, value):
+  require_refused(
+    folders, tmp_path, name, "tokenizer.json", lambda content: content[part] if part else content, {setting: value}
+  )
+
+
+@pytest.mark.parametrize(
+  ("name", "setting", "value", "expected"),
+  [
+    ("bert", "num_attention_heads", 4, "config.model.num_heads is 4, which does not divide config.model.d_model = 6"),
+    ("bert", "hidden_dropout_prob", 1.0, "config.model.dropout is 1.0, but must be"),
+    ("gpt2", "n_head", 4, "config.model.num_heads is 4, which does not divide config.model.d_model = 6"),
+    ("gpt2", "attn_pdrop", -0.5, "config.model.attention_dropout is -0.5, but must be"),
+    ("classes of ours", "id2label", {"0": "a", "1": "a"}, "config.model.labels is 'a,a', but must be the different"),
+  ],
+)
+def test_a_setting_that_no_model_can_have_is_named_with_its_file(folders, tmp_path, name, setting, value, expected):
+  shutil.copytree(folders / name, tmp_path / "folder")
+  with_json(tmp_path / "folder", "config.json", lambda content: content.update({setting: value}))
+  with pytest.raises(InputError, match=rf"config\.json: {re.escape(expected)}"):
+    import_model(tmp_path / "folder", tmp_path / "run", format_of(name))
+
+
+@pytest.mark.parametrize(
+  ("lower", "word", "noted"), [(None, "The", True), (None, "the", False), (True, "The", False), (False, "The", False)]
+)
+def test_case_that_is_lost_by_default_is_told(folders, tmp_path, capsys, lower, word, noted):
+  """A folder of old files without settings is lowercased, as in transformers."""
+  folder = tmp_path / "folder"
+  shutil.copytree(folders / "bert", folder)
+  with_older_files(folder, "bert")
+  path = folder / "vocab.txt"
+  words = path.read_text().split("\n")
+  path.write_text("\n".join([*words[:-3], "[UNUSED]", word, ""]))
+  (folder / "tokenizer_config.json").write_text(json.dumps({} if lower is None else {"do_lower_case": lower}))
+  import_model(folder, tmp_path / "run", "bert")
+  told = "so texts are lowercased, as in transformers; but vocab.txt has words with capitals, such as 'The'"
+  assert (told in " ".join(capsys.readouterr().err.split())) == noted
+  assert runs.open(tmp_path / "run").tokenizer.vocabulary.lowercase == (lower is not False)
+
+
 @pytest.mark.parametrize(("name", "value"), [("eos_token_id", [7, 0]), ("bos_token_id", 7)])
 def test_a_gpt2_whose_texts_have_other_ends_in_generation_is_refused(folders, tmp_path, name, value):
   """The library's `generate` follows generation_config.json."""

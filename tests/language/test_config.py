@@ -1,5 +1,7 @@
 """The configs of language models: sizes of the papers, and values that cannot be."""
 
+import re
+
 import pytest
 
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, ELMoConfig, GPTConfig
@@ -19,8 +21,18 @@ def test_the_width_of_elmo_is_its_papers():
 
 @pytest.mark.parametrize("labels", ["", "one", "a,a", "a, a", "a,,b", "a,b,", "a,b\n,c", "a,a\x07"])
 def test_labels_that_are_no_classes(labels):
-  with pytest.raises(InputError, match=r"config\.model\.labels is .*must be the names of two or more classes"):
+  with pytest.raises(InputError, match=r"config\.model\.labels is .*be the different names of two or more classes"):
     BERTClassifierConfig(labels=labels)
+
+
+@pytest.mark.parametrize("kind", [GPTConfig, BERTConfig])
+def test_heads_that_do_not_divide_the_width(kind):
+  """Their size cannot be chosen, as that of the Transformer's heads can."""
+  message = (
+    "config.model.num_heads is 5, which does not divide config.model.d_model = 768: choose another number of heads"
+  )
+  with pytest.raises(InputError, match=rf"^{re.escape(message)}$"):
+    kind(num_heads=5)
 
 
 def test_labels_are_classes_in_their_order():

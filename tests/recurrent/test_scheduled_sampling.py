@@ -171,6 +171,20 @@ def test_rows_are_those_of_teacher_forcing_at_probability_1_and_the_models_own_a
       assert row[begin : begin + len(words)].tolist() == [BOS, *words[:-1]]
 
 
+def test_an_update_samples_by_the_number_of_those_before_it():
+  """Here only step 7 leaves tokens in the rows."""
+  task = dataclasses.replace(
+    TASK, chosen_rows=lambda config, params, rows, keys, step: jnp.where(step == 7, rows, jnp.zeros_like(rows))
+  )
+  config = config_with(Decay.INVERSE_SIGMOID)
+  update = jax.jit(functools.partial(train_step, config, task))
+  state = init_state(config, task)
+  batch = Batch(np.stack([packed(pairs())]), np.arange(1, dtype=np.int32))
+  for step in (0, 6, 7, 8):
+    _, metrics = update(dataclasses.replace(state, step=jnp.int32(step)), batch)
+    assert (float(metrics["sums"].loss) > 0) == (step == 7)
+
+
 def trained(config, count, updates=4, state=None):
   """The state after some updates on `count` devices."""
   generator = np.random.default_rng(0)

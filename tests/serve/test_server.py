@@ -55,8 +55,9 @@ def test_a_slow_client_is_left(sent, monkeypatch):
     assert client.translate("b").json == {"translatedText": "B"}
 
 
-def test_a_client_that_does_not_read_is_left(monkeypatch):
-  """The answer is too large for the buffers between the two."""
+@pytest.mark.parametrize("size", [1 << 24, 140_000])
+def test_a_client_that_does_not_read_is_left(monkeypatch, size):
+  """The answer is too large for the buffers between the two, by much and by less than 64 KiB."""
   monkeypatch.setattr(server, "SECONDS", 0.3)
   lost, connection_lost = threading.Event(), server.Connection.connection_lost
 
@@ -65,13 +66,15 @@ def test_a_client_that_does_not_read_is_left(monkeypatch):
     lost.set()
 
   def much(lines, options, warn):
-    return [[Translation("x" * (1 << 24), 0.0, 0.0, 3)] for _ in lines]
+    return [[Translation("x" * size, 0.0, 0.0, 3)] for _ in lines]
 
   monkeypatch.setattr(server.Connection, "connection_lost", noticed)
   request = HEAD + f"Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY
-  with serving(much) as client, socket.create_connection(("127.0.0.1", client.port)) as slow:
+  with serving(much) as client, socket.socket() as slow:
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    slow.connect(("127.0.0.1", client.port))
     slow.sendall(request)
-    assert lost.wait(60)
+    assert lost.wait(5)
 
 
 def test_a_client_must_read_a_part_of_its_answer_in_each_period():

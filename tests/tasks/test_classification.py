@@ -19,11 +19,12 @@ from transformer_jax.data.batches import Batch
 from transformer_jax.data.labelled import sentence_rows
 from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.decoding import buckets
 from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model.special_tokens import CLS, SEP
 from transformer_jax.paper import formulas
 from transformer_jax.runtime.errors import InputError, RunError
-from transformer_jax.tasks import classification
+from transformer_jax.tasks import classification, classifier
 from transformer_jax.tasks.classifier import Classifier
 from transformer_jax.training.step import init_state, train_step
 
@@ -115,6 +116,24 @@ def test_the_loss_is_smoothed_as_the_config_says(tokenizer):
     expected += formulas.cross_entropy(example.dense(float64(params["classifier"]), pooled)[None], [label], 0.3)
   sums = jax.jit(lambda rows: classification.batch_sums(config, params, rows, None))(rows)
   assert float(sums.loss) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_sentence_is_computed_with_others_of_its_length(monkeypatch):
+  """A class depends on the sentence alone, and a short one does not take the time of a whole row."""
+  config = dataclasses.replace(
+    CONFIG, data=dataclasses.replace(CONFIG.data, row_length=37), model=dataclasses.replace(MODEL, max_positions=37)
+  )
+  classify = Classifier(config, random_params(config, classification.TASK), Letters()).classify
+  sentences = ["ab" * size for size in (0, 17, 1, 9, 40, 3, 11)]
+  shapes, compute = [], classifier._probabilities
+  monkeypatch.setattr(
+    classifier, "_probabilities", lambda model, params, rows: shapes.append(rows.shape) or compute(model, params, rows)
+  )
+  together = list(classify(sentences))
+  assert sorted({length for _, _, length in shapes}) == [16, 32, 37]
+  assert all(rows == buckets.rows_at_once(length, 0) for rows, _, length in shapes)
+  assert together == [each for sentence in sentences for each in classify([sentence])]
+  assert len({each.probability for each in together}) == len(sentences)
 
 
 @pytest.mark.long

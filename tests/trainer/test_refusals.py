@@ -77,6 +77,15 @@ def test_a_text_that_is_not_there_is_said_before_a_vocabulary_is_learned(prefix,
 
 
 @pytest.mark.long
+def test_a_text_that_is_mostly_too_long_is_told_of_before_training(prefix, tmp_path, monkeypatch, capfd):
+  config = tiny(prefix)
+  config.data.max_length = 3
+  monkeypatch.setattr(loop, "Trainer", lambda *_: pytest.fail("a trainer"))
+  with pytest.raises(pytest.fail.Exception, match="a trainer"):
+    loop.train(config, tmp_path / "run")
+  assert "\nmost of the training text is skipped, " in capfd.readouterr().err
+
+
 def test_a_config_that_no_longer_fits_names_its_key(prefix, tmp_path):
   loop.train(tiny(prefix, steps=2), epath.Path(tmp_path))
   other = dataclasses.replace(tiny(prefix), model=dataclasses.replace(tiny(prefix).model, d_ff=32))

@@ -284,11 +284,28 @@ def test_rows_that_cannot_be_had_end_a_run_without_losing_its_updates(prefix, tm
     patched.setattr(loop.Batches, place, fails)
     with pytest.raises(InputError, match="cannot read it"):
       loop.train(config, tmp_path / "run")
-  assert run_folder.checkpoint_names(epath.Path(tmp_path / "run")) == {"5"}
+  run = epath.Path(tmp_path / "run")
+  assert run_folder.checkpoint_names(run) == {"5"} and not checkpoint_files.read_previous(run, 5).planned
   loop.train(config, tmp_path / "run")
   loop.train(config, tmp_path / "whole")
   assert_same_bits(state_of(tmp_path / "run", config), state_of(tmp_path / "whole", config))
   assert metrics_of(tmp_path / "run") == metrics_of(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("place", ["has", "__getitem__"])
+def test_the_first_rows_that_cannot_be_had_leave_no_checkpoint(prefix, tmp_path, monkeypatch, place):
+  """It would bind the folder to a text that cannot be read."""
+
+  def fails(self, step):
+    raise InputError("cannot read it")
+
+  config = tiny(prefix)
+  config.data.validation = ""
+  monkeypatch.setattr(loop, "update_on_devices", lambda config, task: lambda state, batch: pytest.fail("an update"))
+  monkeypatch.setattr(loop.Batches, place, fails)
+  with pytest.raises(InputError, match="cannot read it"):
+    loop.train(config, tmp_path / "run")
+  assert run_folder.checkpoint_names(epath.Path(tmp_path / "run")) == set()
 
 
 def test_exhausted_memory_is_one_sentence(monkeypatch, tmp_path, capfd):
@@ -351,6 +368,7 @@ def test_a_signal_ends_the_wait_for_rows(prefix, tmp_path, monkeypatch, updates)
       loop.train(config, tmp_path / "run")
   assert stopped.value.code == 143
   assert run_folder.checkpoint_names(epath.Path(tmp_path / "run")) == ({str(updates)} if updates else set())
+  assert not updates or not checkpoint_files.read_previous(epath.Path(tmp_path / "run"), updates).planned
   loop.train(config, tmp_path / "run")
   loop.train(config, tmp_path / "whole")
   assert_same_bits(state_of(tmp_path / "run", config), state_of(tmp_path / "whole", config))

@@ -103,7 +103,10 @@ def _require_preparable(config: Config, output: str) -> None:
       "config.train.init_from is not used by prepare: leave it out, and set config.data.tokenizer to that run's "
       "vocabulary, and the sizes of the model to its"
     )
-  dataclasses.replace(data, corpus=Corpus.PREPARED, train=output)  # raises for what needs the text
+  for name in ("tags", "bpe_dropout", "unigram_alpha", "shard_pairs"):
+    if getattr(data, name):
+      raise InputError(f"config.data.{name} is not used by prepare, which packs each pair once: leave it out")
+  dataclasses.replace(data, corpus=Corpus.PREPARED, train=output)  # raises for what else needs the text
 
 
 def _options(text: str) -> list[str]:

@@ -38,6 +38,9 @@ def rules_of(args: argparse.Namespace, languages: tuple[str, str]) -> "Rules":
 
   share = args.script_share
   require_option("--script-share", share, bool(args.scripts) or share == 1, "left out without --scripts")
+  counts = args.min_length > 1 or args.max_length is not None or args.max_ratio is not None
+  left_out = "left out without --min-length, --max-length or --max-ratio"
+  require_option("--unit", args.unit, args.unit == "words" or counts, left_out)
   return cleaning.Rules(
     unit=cleaning.Unit(args.unit),
     min_length=args.min_length,

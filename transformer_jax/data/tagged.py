@@ -18,7 +18,7 @@ from transformer_jax.data.text import TextPairs, digest, repeated
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.process import allow_open_files
 
-_LANGUAGES = re.compile(r"(.*):(\w+-\w+|\w+(?:\+\w+)+)((?:\*[^*]*)?)")
+_LANGUAGES = re.compile(r"(.*):(\w+-\w+|[\w-]+(?:\+[\w-]+)+)((?:\*[^*]*)?)")
 _MOST_DIRECTIONS = 10_000  # as 100 languages have
 _TAG = re.compile(r"<2[^<>\s]+> ")
 
@@ -152,11 +152,12 @@ def _parse(part: str, which: str, default: tuple[str, str]) -> tuple[str, list[t
   if not found:
     return part, [default]
   corpus, languages, weight = found.groups()
-  one, any_to_any = tuple(languages.split("-")), languages.count("+") + 1
-  _require_few(any_to_any * (any_to_any - 1), which)
-  directions = [one] if len(one) == 2 else list(itertools.permutations(languages.split("+"), 2))
+  names = languages.split("+")
+  _require_few(len(names) * (len(names) - 1), which)
+  one = tuple(languages.split("-")) if len(names) == 1 else None
+  directions = [one] if one else list(itertools.permutations(names, 2))
   if any(source == target for source, target in directions):
     raise InputError(f"{part!r} in {which!r} has one language twice: write PREFIX:en-de or PREFIX:en+de+fr")
-  if len(one) != 2 and "," in corpus:
+  if not one and "," in corpus:
     raise InputError(f"{part!r} in {which!r} has two files, which are one direction: write SOURCE,TARGET:en-de")
   return corpus + weight, directions

@@ -16,12 +16,12 @@ from itertools import zip_longest
 
 from etils import epath
 
-from transformer_jax.data import fingerprint
+from transformer_jax.data import fingerprint, xz
 from transformer_jax.runtime.errors import InputError, first_line
 from transformer_jax.runtime.files import open_buffered
 
-_OPENERS = {".gz": gzip.open, ".xz": lzma.open}
-COMPRESSED = tuple(_OPENERS)  # the endings of names
+_READERS = {".gz": gzip.open, ".xz": xz.reader}
+COMPRESSED = tuple(_READERS)  # the endings of names
 # The most bytes of a line, its end included. A longer line is not text and may not fit into memory.
 LONGEST_LINE = 1 << 24
 
@@ -42,7 +42,7 @@ class TextFiles:
   @property
   def compressed(self) -> bool:
     """Whether a file can be read only from its beginning."""
-    return self.source.suffix in _OPENERS or self.target.suffix in _OPENERS
+    return self.source.suffix in _READERS or self.target.suffix in _READERS
 
 
 class TextPairs:
@@ -226,7 +226,7 @@ def _file_of_prefix(name: str) -> epath.Path:
   """The file of that name, plain or compressed; there must be exactly one."""
   path = epath.Path(name).expanduser()
   with readable(path):
-    found = [file for ending in ("", *_OPENERS) if (file := path.with_name(path.name + ending)).exists()]
+    found = [file for ending in ("", *_READERS) if (file := path.with_name(path.name + ending)).exists()]
   if not found:
     raise InputError(f"{path} does not exist, nor {path.name}.gz or {path.name}.xz beside it: check the path")
   if len(found) > 1:
@@ -266,10 +266,10 @@ def lines_of(name: str | os.PathLike, first: int = 1, start: int = 0) -> Iterato
   """
   path = epath.Path(name).expanduser()
   with readable(path), open_buffered(path) as file:
-    opener = _OPENERS.get(path.suffix)
+    reader = _READERS.get(path.suffix)
     if start:
       file.seek(start)
-    stream = opener(file, "rb") if opener else file
+    stream = reader(file) if reader else file
     yield from read_lines(stream.readline, str(path), first)
 
 

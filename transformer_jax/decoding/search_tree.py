@@ -1,7 +1,8 @@
 """A beam search, step by step: the tree of the hypotheses that it keeps, finishes and prunes.
 
 The functions are those of the compiled search (`decoding/beam_search.py`, `decoding/programs.py`), and so are the
-shapes of the arrays. But here Python makes the steps, which is slow, and looks at the search between them.
+shapes of the arrays, but for the room for an output: a compiled search with patience has less of it. But here Python
+makes the steps, which is slow, and looks at the search between them.
 """
 
 import functools
@@ -108,8 +109,8 @@ def search_tree(
     options: the options of the search.
     params: the model's parameters.
     tokenizer: the model's tokenizer.
-    source: `[rows, length]` with EOS: the sentence in each row, as many times as the compiled search has slots. So all
-      arrays have the same shapes as there, and the numbers are the same up to the order of additions.
+    source: `[rows, length]` with EOS: the sentence in each row, as many times as the compiled search has slots. So the
+      numbers are the same up to the order of additions.
     extra_length: an output may have this many more tokens than its input.
   """
   limit = jnp.int32(np.sum(source[0] != PAD) + extra_length)

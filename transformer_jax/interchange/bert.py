@@ -159,8 +159,10 @@ def read(folder: ForeignFolder) -> Imported:
   rows = _order(tokenizer, model)
   arrays = with_classes_swapped(arrays) | {name: arrays[name][rows] for name in _ROWS if name in arrays}
   arrays = layout.renamed_back(arrays, table, np.arange(model.d_model), shapes)
-  note = f"{folder.path} has no {', '.join(sorted(new))}: they are new, and say nothing before they are trained"
-  return Imported(config, arrays, tokenizer, (note,) if new else ())
+  notes = hf_vocabulary.notes(folder)
+  if new:
+    notes += (f"{folder.path} has no {', '.join(sorted(new))}: they are new, and say nothing before they are trained",)
+  return Imported(config, arrays, tokenizer, notes)
 
 
 def _usual(name: str) -> str | None:
@@ -185,7 +187,9 @@ def _model(settings: Settings, weights: Weights) -> BERTConfig:
     settings.require("problem_type", ["single_label_classification"])
     shape = weights.shapes["classifier.weight"]
     kind, options["labels"] = BERTClassifierConfig, _labels(settings, shape[0] if shape else 0)
-  return kind(
+  return hf_folder.model(
+    kind,
+    settings,
     **hf_folder.sizes(settings, _SIZES | _POSITIONS, weights),
     activation=hf_folder.activation(settings, "hidden_act", "gelu"),
     layer_norm_epsilon=settings.number("layer_norm_eps", 1e-12),

@@ -164,7 +164,9 @@ def _model(settings: Settings, weights: Weights) -> GPTConfig:
   options: JsonObject = {ours: settings.number(theirs, 0.1) for ours, theirs in _DROPOUTS.items()}
   last = sizes["vocab_size"] - 1
   end = settings.integer("eos_token_id", 50256, most=last)
-  return GPTConfig(
+  return hf_folder.model(
+    GPTConfig,
+    settings,
     **sizes,
     d_ff=hf_folder.sizes(settings, {"d_ff": ("n_inner", 4 * sizes["d_model"])}, weights)["d_ff"],
     pre_norm=True,

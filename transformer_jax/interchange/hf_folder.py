@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ _BY_NAME = {
   **{name: ours for ours, name in ACTIVATIONS.items()},
   **{"gelu_new": Activation.GELU_TANH, "swish": Activation.SWISH},
 }
+
+Blocks = TypeVar("Blocks", bound=BlocksConfig)
 
 
 def write(
@@ -79,6 +82,18 @@ def sizes(settings: Settings, names: Mapping[str, tuple[str, int]], weights: Wei
 def sizes_there(model: BlocksConfig, names: Mapping[str, tuple[str, int]]) -> dict[str, int]:
   """The sizes of a model by their names there; `names` are those of `sizes`."""
   return {theirs: getattr(model, ours) for ours, (theirs, _) in names.items()}
+
+
+def model(kind: type[Blocks], settings: Settings, **values: Any) -> Blocks:
+  """The config of a model, with values from `settings`.
+
+  Raises:
+    InputError: a value is none that a model here can have; the sentence names the file of the settings.
+  """
+  try:
+    return kind(**values)
+  except InputError as error:
+    raise InputError(f"{settings.path}: {error}") from error
 
 
 def max_length(config: Config) -> int:

@@ -1,6 +1,7 @@
 """The tokenizer of a folder of Hugging Face transformers: `vocab.txt` of BERT, `vocab.json` and `merges.txt` of GPT-2,
 or `tokenizer.json`, if it says nothing else than these; or the SentencePiece model of an exported run."""
 
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
 
 from transformer_jax.data.sentencepiece_tokenizer import LARGEST, SentencePieceTokenizer
@@ -83,6 +84,21 @@ def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
       chinese_apart=normalizer.truth(apart, True),
       clean=normalizer.truth("clean_text", True),
     ),
+  )
+
+
+def notes(folder: ForeignFolder) -> tuple[str, ...]:
+  """A sentence if a BERT's texts are lowercased by default, though its vocabulary is probably one with case."""
+  settings = folder.settings(_CONFIG, optional=True)
+  if "do_lower_case" in settings or not folder.has(_WORDS) or any(map(folder.has, (SENTENCEPIECE, BOTH))):
+    return ()
+  unreachable = [word for word in _lines(folder, _WORDS) if word != word.lower() and not re.fullmatch(r"\[.*\]", word)]
+  if not unreachable:
+    return ()
+  return (
+    f"{settings.path} does not say do_lower_case, so texts are lowercased, as in transformers; but {_WORDS} has words "
+    f'with capitals, such as {unreachable[0]!a:.80}: if the model has case, write {{"do_lower_case": false}} there '
+    "and import it again",
   )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 
 from transformer_jax.model.config import Activation, AnyModelConfig, Dtype, ModelConfig
 from transformer_jax.model.special_tokens import BOS, EOS
-from transformer_jax.runtime.errors import require_key
+from transformer_jax.runtime.errors import InputError, require_key
 
 
 @dataclass(unsafe_hash=True)
@@ -41,6 +41,11 @@ class BlocksConfig(AnyModelConfig):
 
   def __post_init__(self):
     super().__post_init__()
+    if self.num_heads > 0 and self.d_model % self.num_heads:
+      raise InputError(
+        f"config.model.num_heads is {self.num_heads}, which does not divide config.model.d_model = {self.d_model}: "
+        "choose another number of heads"
+      )
     _ = self.blocks  # its checks raise errors that name the keys
 
   @property
@@ -109,7 +114,7 @@ class BERTClassifierConfig(BERTConfig):
     super().__post_init__()
     names = self.classes
     good = 1 < len(names) == len(set(names)) and all(names) and self.labels.isprintable()
-    require_key(self, "model.labels", good, "the names of two or more classes, separated by commas")
+    require_key(self, "model.labels", good, "the different names of two or more classes, separated by commas")
 
   @property
   def classes(self) -> list[str]:

@@ -12,7 +12,7 @@ _HEAD = """\
 
 This page lists what the paper says, in our words, and where the code does it. `transformer-jax fidelity` runs a check
 of each statement. `transformer-jax fidelity --markdown` prints this page. Files in the column "code" are in
-`transformer_jax/`. The test in the last column covers more cases than the check. `pytest -m "not slow" TEST` runs all
+`transformer_jax/`. The test in the last column tests the same code in more cases. `pytest -m "not slow" TEST` runs all
 of them but those that take minutes. What is in parentheses is not in the paper: it follows from its words, or says what
 they leave open.
 """

@@ -194,7 +194,7 @@ def big():
   "6.2",
   "Table 3: perplexity is per token of the vocabulary.",
   code="training/sums.py: means",
-  test="tests/training/test_step.py::test_metrics",
+  test="tests/trainer/test_metrics.py::test_an_interval_adds_up_what_was_not_skipped",
 )
 def perplexity():
   logits, targets = normal(0, 11, 13), np.arange(11)

@@ -32,7 +32,7 @@ class Statement:
     section: the section of the paper, such as `3.2.1`.
     says: the statement, in our words.
     code: a file of this package and a name in it: `model/attention.py: MultiHeadAttention`.
-    test: the test that holds the code to it with more cases: `tests/FILE.py::NAME`.
+    test: a test of the same code in more cases: `tests/FILE.py::NAME`.
     check: raises AssertionError with one sentence where the code does otherwise.
     deviation: how the code differs from the statement, if it does.
   """

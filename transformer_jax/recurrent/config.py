@@ -1,5 +1,6 @@
-"""Sizes and options of the recurrent models. Widths, depths and dropout are by default the papers', the vocabulary is
-the Transformer's. Luong's default score is `general`, though their paper finds `dot` good for global attention.
+"""Sizes and options of the recurrent models. Widths, depths and dropout are by default the papers', but for Bahdanau's
+maxout layer, which is as wide as the embeddings; the vocabulary is the Transformer's. Luong's default score is
+`general`, though their paper finds `dot` good for global attention.
 
 The papers have three tables of embeddings: source, target and output. Here they are one, as in the Transformer, so that
 models of equal size differ in their architecture alone. A source with a vocabulary of its own has a table of its own.
@@ -39,7 +40,8 @@ class RecurrentConfig(AnyModelConfig):
       one vocabulary for both.
     d_model: width of the embeddings and of the output layer's input.
     hidden_size: width of a recurrent state.
-    dropout: applied between layers, never from one position to the next (Zaremba et al. 2014).
+    dropout: applied to the embeddings, between layers and before the output layer, never from one position to the next
+      (Zaremba et al. 2014).
     dtype: the type of matmuls of the layers; states, and attention over them, are float32.
   """
 

@@ -69,7 +69,7 @@ class Guard:
     if origin is not None and _host_of(origin) != host.lower():
       return (
         f"the request comes from a page of {origin!r}: only this server's own page may send requests; a proxy can give "
-        "both pages one address"
+        "both pages one address, and must pass on the header Host"
       )
     return ""
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from transformer_jax.config import Config
 from transformer_jax.data.labelled import sentence_rows
-from transformer_jax.data.next_sentence import PARTS
+from transformer_jax.data.next_sentence import PARTS, TOKEN_TYPES
 from transformer_jax.data.tokenizer import Tokenizer
+from transformer_jax.decoding import buckets
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.predictor import Predictor
 from transformer_jax.decoding.translation import require_finite
@@ -22,7 +23,7 @@ from transformer_jax.runtime.texts import require_several
 from transformer_jax.tasks.classification import classes_of, logits
 from transformer_jax.tasks.encoder_attention import encoder_attention
 
-_ROWS = 32  # rows computed together; fewer are filled up with empty rows, so that there is one shape
+_SENTENCES = 32  # at most so many are read before they are classified
 
 
 class Class(NamedTuple):
@@ -60,7 +61,7 @@ class Classifier(Predictor):
       InputError: a sentence is no text; the classes of all earlier ones were yielded.
       RunError: the model's probabilities are not finite.
     """
-    for some, error in windows(require_several(sentences, "sentences"), _ROWS, more):
+    for some, error in windows(require_several(sentences, "sentences"), _SENTENCES, more):
       if some:
         yield from self._classes(some)
       if error is not None:
@@ -76,17 +77,27 @@ class Classifier(Predictor):
     return encoder_attention(self.config, self._params, self._tokenizer, sentence)
 
   def _classes(self, sentences: list[str]) -> Iterator[Class]:
-    length = self.config.data.row_length
-    rows = np.zeros((_ROWS, PARTS, length), np.int32)
-    rows[: len(sentences)], cut = sentence_rows(self._tokenizer, sentences, length)
-    found = jax.device_get(_probabilities(self._model, self._params, jnp.asarray(rows)))
+    longest = self.config.data.row_length
+    rows, cut = sentence_rows(self._tokenizer, sentences, longest)
+    lengths = np.sum(rows[:, TOKEN_TYPES] > 0, axis=1).tolist()
+    found = np.zeros((len(sentences), len(self.classes)))
+    for batch in buckets.batches(lengths, longest, _rows_at_once):
+      inputs = np.zeros((batch.rows, PARTS, min(batch.length, longest)), np.int32)  # fewer sentences leave empty rows
+      inputs[: len(batch.members)] = rows[batch.members, :, : batch.length]
+      probabilities = jax.device_get(_probabilities(self._model, self._params, jnp.asarray(inputs)))
+      found[batch.members] = probabilities[: len(batch.members)]
     require_finite(bool(np.isfinite(found).all()))
-    for probabilities, was_cut in zip(found, cut, strict=False):  # the remaining rows are empty
+    for probabilities, was_cut in zip(found, cut, strict=True):
       best = int(np.argmax(probabilities))
       yield Class(self.classes[best], float(probabilities[best]), was_cut)
 
 
+def _rows_at_once(length: int) -> int:
+  """The sentences of a bucket that are computed together."""
+  return min(_SENTENCES, buckets.rows_at_once(length, 0))
+
+
 @functools.partial(jax.jit, static_argnames="model")
 def _probabilities(model: nn.Module, params: Params, rows: jax.Array) -> jax.Array:
-  """Rows `[rows, 3, row_length]` -> `[rows, classes]`."""
+  """Rows `[rows, 3, length]` -> `[rows, classes]`."""
   return jax.nn.softmax(jax.vmap(lambda row: logits(model, params, row, None))(rows))

@@ -412,10 +412,12 @@ class Trainer:
     return f"{text}{line['tokens_per_second']:,.0f} {self._task.unit}/s"
 
   def _why_skipped(self, first: int, last: int) -> str:
+    # Only the main host has the folder, and all must give the same advice.
+    saved = b"yes" if devices.is_main_host() and run_folder.checkpoint_names(self._workdir) else b"no"
     then = (
       f"Checkpoints from step {first - 1} on have the parameters that gave this, and from earlier ones the same would "
       "happen: use another --workdir"
-      if run_folder.checkpoint_names(self._workdir)
+      if hosts.broadcast_bytes(saved) == b"yes"
       else "The run has no checkpoint yet: give the command again"
     )
     return (
