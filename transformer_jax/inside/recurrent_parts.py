@@ -52,7 +52,7 @@ def bahdanau(model: BahdanauConfig) -> ModelParts:
   maxout = Box("Maxout", (f"of s, y and c: [target, {model.d_model}]",), sizes.count("output"))
   written = [attention, Box("GRU", update, recurrent)]
   decoder = _stack(model, sizes, "decoder", written, (maxout, *_probabilities(model)), heading="1 layer")
-  passes = "s of the step before goes into the attention; y passes it by, into GRU and Maxout"
+  passes = "attention reads s, and y passes it by"
   return ModelParts((encoder, decoder), sizes.count(), (passes, *_notes(model)))
 
 
@@ -118,5 +118,5 @@ def _notes(model: RecurrentConfig) -> tuple[str, ...]:
   if isinstance(model, SequenceToSequenceConfig) and model.feed_context:
     notes.append("context: the encoder's last output, read in each step")
   if model.dropout:
-    notes.append(f"dropout {model.dropout:g} on embeddings, between layers and before the output")
+    notes.append(f"dropout {model.dropout:g}, not between positions")
   return (*notes, f"matmuls in {model.dtype.value}")
