@@ -37,12 +37,24 @@ def main() -> None:
   children.end_children()
   output = Path(args.output)
   output.mkdir(parents=True, exist_ok=True)
+  require_same_keys(output, keys)
   for language in args.languages:
     for seed in args.seeds:
       for devices in args.devices:
         full_run(language, seed, devices, Path(args.runs), output, keys)
-  results = [json.loads(path.read_text()) for path in sorted(output.glob("*-seed-*-devices-*.json"))]
-  report.write_table([row(result) for result in results], output / "table.md")
+  report.write_table([row(json.loads(path.read_text())) for path in files(output)], output / "table.md")
+
+
+def files(output: Path) -> list[Path]:
+  """The results of all runs."""
+  return sorted(output.glob("*-seed-*-devices-*.json"))
+
+
+def require_same_keys(output: Path, keys: list[str]) -> None:
+  """Ends the program if OUTPUT has a result of other keys, as the table does not show them."""
+  for path in files(output):
+    if json.loads(path.read_text())["keys"] != keys:
+      sys.exit(f"{path} has other keys: choose another --output")
 
 
 def parse() -> tuple[argparse.Namespace, list[str]]:
@@ -62,8 +74,6 @@ def full_run(language: str, seed: int, devices: int, folder: Path, output: Path,
   name = f"{language}-seed-{seed}-devices-{devices}"
   done = output / f"{name}.json"
   if done.exists():
-    if json.loads(done.read_text())["keys"] != keys:
-      sys.exit(f"{done} has other keys: choose another --output")
     return
   report.progress(name)
   flags = {"data.target_language": language, "train.seed": str(seed)}

@@ -102,7 +102,8 @@ def prepare(workers: int, folder: Path, text: str, args: argparse.Namespace) -> 
   while process.poll() is None:
     peak = max(peak, sum(map(wmt_size.resident, wmt_size.family(process.pid))))
     time.sleep(0.05)
-  assert process.returncode == 0
+  if process.returncode:
+    sys.exit(process.returncode)
   used = wmt_size.seconds(resource.RUSAGE_CHILDREN) - before
   return {"s": time.perf_counter() - begin, "cpu": used, "MB": peak / 1e6}
 

@@ -90,8 +90,9 @@ def finish(program: str, rows: Sequence[Mapping[str, Any]], path: str | None, **
   """
   file = Path(path or os.path.join(tempfile.gettempdir(), f"{program}.json"))
   result = {"program": program, **context(), **more, "rows": list(rows)}
+  print(table(rows))  # first, as it must not be lost with the file
+  file.parent.mkdir(parents=True, exist_ok=True)
   file.write_text(json.dumps(result, indent=2) + "\n")
-  print(table(rows))
   print(f"\n{result['date']}, {result['machine']['processor']}, {result['machine']['cores']} cores")
   print(", ".join(f"{name} {version}" for name, version in flat({**result["versions"], **more.get("peers", {})})))
   print(f"{result['command']}\nwritten to {file}")

@@ -20,6 +20,7 @@ resumes after a stop. What OUTPUT and RUNS have is not made again, so other mode
 import argparse
 import hashlib
 import json
+import re
 import statistics
 import sys
 from collections.abc import Sequence
@@ -117,13 +118,14 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
 
 
 def require_same_model(study: Study, seed: int) -> None:
-  """Ends the program if RUNS or OUTPUT has results of another `base` of this seed, or of other keys."""
+  """Ends the program if RUNS or OUTPUT has results of this seed that another `base` or other keys gave, or may have."""
   base = open_run(study.models / f"base-{seed}")
   config = hashlib.sha256(serialization.to_json(base.config).encode()).hexdigest()
   made = {"keys": study.keys, "base": {"config": config, "step": base.checkpoints.last}}
   for folder in (study.runs, study.output):
     file = folder / f"settings-{seed}.json"
-    if file.exists() and json.loads(file.read_text()) != made:
+    others = [each for each in folder.iterdir() if re.search(rf"-{seed}(\.|$)", each.name) and each != file]
+    if json.loads(file.read_text()) != made if file.exists() else others:
       sys.exit(f"{file} is of another model or other keys: choose another --runs and another --output")
     write_atomically(file, f"{json.dumps(made, indent=1)}\n".encode())
 

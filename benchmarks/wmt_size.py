@@ -127,6 +127,8 @@ def run(cores: int, folder: str, answers: list[dict[str, Any]]) -> float:
   while process.poll() is None:
     peak = max(peak, sum(map(resident, family(process.pid))))
     time.sleep(0.05)
+  if process.returncode:
+    sys.exit(process.returncode)
   assert process.stdout
   answer = json.loads(process.stdout.read())
   answers.append(answer | {"MB": peak / 1e6})

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from configs import multi30k
-from tests.analysis.examples import TINY, with_model, with_train
+from tests.analysis.examples import SMALL, TINY, with_model, with_train
 from transformer_jax.__main__ import main
-from transformer_jax.analysis import plan
+from transformer_jax.analysis import plan, requirements
 from transformer_jax.config import DataConfig, serialization
 from transformer_jax.data import pipeline
 from transformer_jax.model.config import Dtype, Remat
@@ -37,6 +37,17 @@ def test_the_command_on_a_row_of_table_3(capsys):
   assert found["time"]["recipe"] == pytest.approx(found["flops"]["recipe"] / (8 * 50e12))
   assert "not_measured" in found["data"]  # that of TensorFlow Datasets is read only when asked for
   assert found["table_2"] is None
+
+
+@pytest.mark.long
+def test_all_of_the_plan_is_for_the_devices(monkeypatch):
+  given = []
+  monkeypatch.setattr(plan.fit, "fit", lambda config, budget, devices=1: given.append(devices))
+  found = plan.build_report(SMALL, 5, 1e12, 10**9)
+  assert given == [5]
+  assert found["memory"]["total"] == requirements.memory(SMALL, 5).total < requirements.memory(SMALL).total
+  assert found["flops"]["step"] == requirements.flops(SMALL, 5).step
+  assert found["time"]["step"] == found["flops"]["step"] / 5e12
 
 
 @pytest.mark.long

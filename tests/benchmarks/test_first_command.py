@@ -20,6 +20,14 @@ def test_new_numbers_are_in_no_split(first_command):
     assert not {*numbers} & {number for known in by_digits.values() for number in known}, split
 
 
+def test_results_of_other_keys_are_refused(first_command, tmp_path):
+  first_command.require_same_keys(tmp_path, ["a=1"])
+  (tmp_path / "de-seed-3-devices-2.json").write_text('{"keys": ["a=1"]}')
+  first_command.require_same_keys(tmp_path, ["a=1"])
+  with pytest.raises(SystemExit, match=r"de-seed-3-devices-2\.json has other keys: choose another --output"):
+    first_command.require_same_keys(tmp_path, [])
+
+
 @pytest.mark.parametrize("new", [None, 0.25])
 def test_a_row_has_the_mean_of_the_test_numbers_alone(first_command, new):
   match = {"5": 0.5, "6": 1.0, "0 to 100": 0.0} | ({} if new is None else {"in no split": new})

@@ -127,3 +127,16 @@ def test_results_of_another_model_are_not_taken_for_these(ways, study, monkeypat
   with pytest.raises(SystemExit, match="is of another model or other keys: choose another --runs"):
     ways.require_same_model(elsewhere, 1)
   ways.require_same_model(elsewhere, 2)
+
+
+@pytest.mark.parametrize("name", ["greedy-1.de", "reverse-1"])
+def test_results_without_settings_may_be_of_another_model(ways, study, monkeypatch, name):
+  made, _ = study
+  made.runs.mkdir(exist_ok=True)
+  made.output.mkdir(exist_ok=True)
+  base = SimpleNamespace(config=Config(), checkpoints=SimpleNamespace(last=7))
+  monkeypatch.setattr(ways, "open_run", lambda path: base)
+  (made.output / name).touch()
+  with pytest.raises(SystemExit, match=r"settings-1\.json is of another model or other keys: choose"):
+    ways.require_same_model(made, 1)
+  ways.require_same_model(made, 2)

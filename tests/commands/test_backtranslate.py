@@ -12,6 +12,8 @@ from tests.example_commands import read_with_tags
 from tests.runs.test_full_disk import files_end_at
 from transformer_jax import runs
 from transformer_jax.commands import backtranslate
+from transformer_jax.commands.workdir import require_one_direction
+from transformer_jax.config import Config
 from transformer_jax.data.growing_corpus import GrowingCorpus
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.decoding.sampling import SamplingOptions
@@ -230,6 +232,25 @@ def test_a_model_of_several_languages_is_refused(run, flags, workdir, monkeypatc
   status, out, err = run(*flags)
   assert (status, out) == (2, "") and "its lines need a tag or code that the corpus must not have" in err[-1]
   assert not [*tmp_path.glob("out.*")]
+
+
+@pytest.mark.parametrize("codes", [[], [">>fr<<"], [">>fr<<", ">>de<<"]])
+def test_a_model_with_codes_of_several_languages_has_no_one_direction(codes):
+  tokenizer = SimpleNamespace(source=SimpleNamespace(codes=codes))
+  run = SimpleNamespace(config=Config(), path="there", tokenizer=tokenizer)
+  if len(codes) < 2:
+    require_one_direction(run, "why")
+    return
+  with pytest.raises(InputError, match="the run in there translates into several languages, so why"):
+    require_one_direction(run, "why")
+
+
+@pytest.mark.parametrize("flag", [["--beam-size", 2], ["--length-penalty", 0.5], ["--patience", 2]])
+def test_each_flag_of_a_search_asks_for_one(run, flags, translator, monkeypatch, flag):
+  given = []
+  monkeypatch.setattr(translator, "translate_lines", lambda lines, **how: given.append(how.get("sampling")) or iter(()))
+  assert run(*flags, *flag)[0] == 0
+  assert given and not any(given)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`evaluate` and `score`: the scores of a run's translations, and of any file's."""
 
+import dataclasses
 import errno
 import json
 import os
@@ -13,6 +14,7 @@ import pytest
 
 from tests.commands.lines import LINES, text
 from transformer_jax.commands import output_file
+from transformer_jax.config import Corpus
 from transformer_jax.decoding.translation import Translation
 from transformer_jax.evaluation import scores
 from transformer_jax.evaluation.report import content_hash
@@ -230,6 +232,18 @@ def test_evaluate_reports(run, translator, workdir, files):
   assert found["seconds"] >= 0 and found["comparison"] is None
   _, out, _ = run(*argv)
   assert out.startswith("BLEU ") and "beam_size 1" in out and found["scores"]["ter"]["signature"] in out
+
+
+@pytest.mark.parametrize(("train", "direction"), [("t:en-fr", "en-fr"), ("t:en-de; t:en-fr", None)])
+def test_the_report_of_several_directions_names_none(run, translator, workdir, files, monkeypatch, train, direction):
+  data = dataclasses.replace(translator.config.data, corpus=Corpus.TEXT, tags=True, train=train)
+  monkeypatch.setattr(translator, "_config", dataclasses.replace(translator.config, data=data))
+  monkeypatch.setattr(translator, "translate_lines", lambda lines, **_: ([Translation(x, 0.0, 0.0, 1)] for x in lines))
+  argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
+  status, out, _ = run(*argv, "--report", "--json")
+  found = json.loads(out)
+  assert status == 0 and found["scores"]["compound_split_bleu"] is None
+  assert found["test_set"]["direction"] == direction
 
 
 def test_the_report_names_the_steps_of_an_average(run, workdir, files, tmp_path):

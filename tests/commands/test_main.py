@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
 
 from transformer_jax.__main__ import main
@@ -33,6 +34,22 @@ def test_closed_streams_are_one_sentence(workdir, capfd, monkeypatch, command, n
     assert main([command, *(["--workdir", workdir] if command != "fidelity" else [])]) == 2
   out, err = capfd.readouterr()
   assert out == "" and err.count("\n") == 1 and f"{stream} is closed" in err
+
+
+@pytest.mark.parametrize(
+  "argv",
+  [
+    ["average", "--workdir", "/nowhere", "--last", "2", "--output", "OUT"],
+    ["export", "--workdir", "/nowhere", "--to", "safetensors", "--output", "OUT"],
+    ["import", "/nowhere", "--from", "gpt2", "--workdir", "OUT"],
+  ],
+  ids=lambda argv: argv[0],
+)
+def test_what_needs_no_accelerator_leaves_it_to_a_training(tmp_path, monkeypatch, capfd, argv):
+  told, update = [], jax.config.update
+  monkeypatch.setattr(jax.config, "update", lambda *given: told.append(given) or update(*given))
+  assert main([str(tmp_path / "out") if word == "OUT" else word for word in argv]) == 2
+  assert ("jax_platforms", "cpu") in told
 
 
 def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):

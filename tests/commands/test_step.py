@@ -1,6 +1,7 @@
 """--step: which checkpoint of a run a command uses, and that it says which."""
 
 import json
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -11,7 +12,8 @@ from tests.commands.lines import LINES, text
 from tests.example_commands import RESTORING, command_line, make_run
 from tests.model.example import random_state
 from transformer_jax import runs
-from transformer_jax.commands import attention
+from transformer_jax.commands import attention, classify
+from transformer_jax.commands.streams import Lines
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.decoding.translation import Translation
 from transformer_jax.decoding.translator import Translator
@@ -50,6 +52,17 @@ def saved(tmp_path_factory):
 def steps(saved):
   """The run folder alone."""
   return saved[0]
+
+
+def test_classify_waits_for_no_more_sentences_than_there_are(run, monkeypatch):
+  """As for a program that writes one and waits for its label."""
+  given = []
+  classifier = SimpleNamespace(classify=lambda lines, more=None: given.append(more) or iter(()))
+  monkeypatch.setattr(classify, "run_to_restore", lambda *_: None)
+  monkeypatch.setattr(Classifier, "load", lambda run, *, step: classifier)
+  assert run("classify", "--workdir", "any")[0] == 0
+  [more] = given
+  assert more is not None and more.__func__ is Lines.more
 
 
 @pytest.mark.long

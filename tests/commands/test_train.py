@@ -1,5 +1,6 @@
 """The flags of `train`: what they set, and one line for each mistake. Nothing is trained here."""
 
+import argparse
 import json
 import os
 import subprocess
@@ -12,13 +13,13 @@ import pytest
 
 from transformer_jax import runs
 from transformer_jax.__main__ import main
-from transformer_jax.commands import train
+from transformer_jax.commands import experiment, train
 from transformer_jax.config import Config, Corpus, DataConfig, serialization
 from transformer_jax.inside import report
 from transformer_jax.language.config import BERTConfig
 from transformer_jax.model.config import Dtype
 from transformer_jax.runs import digests, resume, run_folder
-from transformer_jax.runtime import files
+from transformer_jax.runtime import devices, files
 from transformer_jax.runtime.errors import InputError, RunError
 
 ROOT = Path(__file__).parents[2]
@@ -210,6 +211,21 @@ def bert(tmp_path):
   return tmp_path / "bert"
 
 
+def test_a_plan_has_the_sizes_that_are_given_beside_the_other_run(bert):
+  keys = [f"--config.train.init_from={bert}", "--config.model.d_ff=23"]
+  args = argparse.Namespace(config="bert:classify", overrides=keys, accept_edits=False)
+  found = experiment.config_of_new_run(args).model
+  assert (found.d_model, found.d_ff) == (10, 23)
+
+
+def test_training_accepts_edits_of_the_other_run(run, bert):
+  (bert / digests.FILE).write_text(f"{'0' * 64}  config.json\n")
+  argv = ["--config=bert:classify", "--workdir=here", f"--config.train.init_from={bert}"]
+  status, started, _, said = run(*argv)
+  assert (status, started) == (2, []) and "give --accept-edits" in said[-1]
+  assert run(*argv, "--accept-edits")[0] == 0
+
+
 def test_the_folder_of_a_run_is_no_config_file(run, bert):
   for given in (bert, bert / "config.json"):
     assert_one_line(run(f"--config={given}"), [f"--config={given}: it is a run's, and --workdir alone resumes a run"])
@@ -370,6 +386,19 @@ def test_a_run_folder_whose_name_is_no_text_is_refused(tmp_path):
   [error] = done.stderr.splitlines()
   assert error.startswith("transformer-jax: error: the run folder '")
   assert "a\\udcffb' has a name that is not UTF-8" in error
+
+
+def test_devices_that_cannot_be_used_though_none_is_named(monkeypatch):
+  """As with a plugin whose driver is too old."""
+
+  def fails():
+    raise RuntimeError("Unable to initialize backend 'cuda'")
+
+  monkeypatch.setattr(devices.jax, "local_devices", fails)
+  for named, advice in (("", "JAX_PLATFORMS=cpu computes without them"), ("cuda", "unset it, and JAX takes")):
+    monkeypatch.setenv("JAX_PLATFORMS", named)
+    with pytest.raises(InputError, match=f"Unable to initialize backend 'cuda'; {advice}"):
+      devices.require_devices()
 
 
 @pytest.mark.long

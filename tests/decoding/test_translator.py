@@ -214,7 +214,7 @@ def test_what_fits_can_be_scored(translator, monkeypatch, words, fits):
     if fits:
       assert [each.tokens for each in numbers.score([pair])] == [len(pair[1].split()) + 1]
     else:
-      with pytest.raises(InputError, match="pair 1 has a sentence of 30 tokens, but at most 29 can be scored"):
+      with pytest.raises(InputError, match="pair 1 has a sentence of 30 tokens, but at most 29 can be read"):
         numbers.score([pair])
 
 
@@ -377,7 +377,7 @@ def test_other_bad_input(translator):
   ):
     with pytest.raises(InputError, match=rf"{name} is one str, but must be several: write \[{name}\]"):
       call()
-  with pytest.raises(InputError, match=r"pair 2 has a sentence of .* tokens, but at most 29 can be scored"):
+  with pytest.raises(InputError, match=r"pair 2 has a sentence of .* tokens, but at most 29 can be read"):
     translator.score([("a", "b"), ("a", "abcdefghij" * 20)])
   for pairs in (("a source", "its target"), [("a", "b", "c")], [["a"]]):
     with pytest.raises(InputError, match=r"pair 1 is .* but must be a source and its target"):

@@ -141,6 +141,11 @@ def test_a_prefix_and_draws(translator, short):
   assert all(text.startswith("abc") for text in texts) and len(set(texts)) > len(short)
 
 
+def test_lines_are_counted_from_the_first_one(translator):
+  with pytest.raises(InputError, match="there are more prefixes than the 1 lines"):
+    list(translator.translate_lines(["a"], prefixes=["", ""], first=100, warn=str))
+
+
 @pytest.mark.parametrize(
   ("texts", "prefixes", "count", "message"),
   [

@@ -15,6 +15,12 @@ def test_sizes_of_gpt_and_of_bert_base(config):
   )
 
 
+def test_dropout_is_by_default_that_of_the_papers():
+  for config in (GPTConfig(), BERTConfig(), BERTClassifierConfig()):
+    assert (config.dropout, config.attention_dropout) == (0.1, 0.1)
+  assert ELMoConfig().dropout == 0.1
+
+
 def test_the_width_of_elmo_is_its_papers():
   assert (ELMoConfig().num_layers, ELMoConfig().d_model) == (2, 512)
 

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from tests.language import example
-from tests.model.example import dropout_shapes
+from tests.model.example import dropout_shapes, float64, random_params, recorded_dropout
 from transformer_jax import registry
 from transformer_jax.config import Config, DataConfig
 from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
+from transformer_jax.model.special_tokens import BOS
+from transformer_jax.paper import formulas
 from transformer_jax.tasks import bidirectional, causal, classification, masked
 from transformer_jax.training.initialization import init_params
 from transformer_jax.training.task import task_of
@@ -58,3 +60,18 @@ def test_dropout_is_where_the_paper_says(config, forward, row, expected):
   params, model = zeros(config), registry.module(config)
   assert dropout_shapes(lambda: forward(model, params, jnp.array(row), jax.random.key(0))) == expected
   assert dropout_shapes(lambda: forward(model, params, jnp.array(row), None)) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["gpt", "bert"])
+def test_the_first_dropout_is_of_the_whole_sum_and_behind_berts_layer_norm(name):
+  config, forward, row, _ = OF_BLOCKS[name]
+  params = random_params(Config(data=DataConfig(row_length=LENGTH), model=config), task_of(config))
+  results, model = [], registry.module(config)
+  record = recorded_dropout(lambda: results.append(forward(model, params, jnp.array(row), jax.random.key(0))))
+  tables = float64(params if name == "gpt" else params["trunk"])
+  tokens = np.array([BOS] + [5] * (LENGTH - 1)) if name == "gpt" else np.asarray(results[0][0].tokens)
+  expected = tables["embedding"]["table"][tokens] + tables["positions"]["table"][:LENGTH]
+  if name == "bert":
+    expected = formulas.layer_norm(tables["embedding_norm"], expected + tables["sides"]["table"][0], 1e-12)
+  np.testing.assert_allclose(record[0][0], expected, atol=1e-5)

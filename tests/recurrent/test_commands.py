@@ -42,6 +42,14 @@ def test_the_configs_are_what_their_names_say():
     rnn.get_config("luong")
 
 
+def test_sizes_and_dropout_are_by_default_those_of_the_papers():
+  seq2seq, bahdanau, luong = SequenceToSequenceConfig(), BahdanauConfig(), LuongConfig()
+  assert (seq2seq.num_layers, seq2seq.d_model, seq2seq.hidden_size, seq2seq.dropout) == (4, 1000, 1000, 0.0)
+  assert (bahdanau.d_model, bahdanau.hidden_size, bahdanau.attention_size) == (620, 1000, 1000)
+  assert (luong.num_layers, luong.d_model, luong.hidden_size, luong.dropout) == (4, 1000, 1000, 0.2)
+  assert seq2seq.reverse_source and luong.reverse_source and luong.input_feeding
+
+
 @pytest.mark.parametrize("kind", ["gru", *long(kind for kind in KINDS if kind != "gru")])
 def test_they_differ_from_the_transformer_in_the_model_alone(kind):
   """The numbers of parameters differ by 1% at most; each docstring gives the learning rate and dropout."""

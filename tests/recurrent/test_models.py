@@ -168,6 +168,23 @@ def test_dropout_is_on_all_that_goes_up_and_of_whole_rows(name):
 
 
 @pytest.mark.long
+def test_the_decoder_with_input_feeding_uses_its_dropout_factors(monkeypatch):
+  """Where all of them are 0, the upper layer reads nothing, whatever its kernel is."""
+  model, params = example("luong-general")
+  upper, row = params["decoder"]["lstm_1"], packed(pairs())
+  other = params | {"decoder": params["decoder"] | {"lstm_1": upper | {"kernel": -upper["kernel"]}}}
+
+  def outputs():
+    return [np.asarray(decoder_output(model, each, row, None)) for each in (params, other)]
+
+  assert not np.allclose(*outputs(), atol=1e-3)
+  monkeypatch.setattr(
+    Stack, "dropout_factors", lambda self, length, *, deterministic: jnp.zeros((length, 1, self.hidden_size))
+  )
+  np.testing.assert_array_equal(*outputs())
+
+
+@pytest.mark.long
 def test_dropout_scales_what_goes_up_and_nothing_that_goes_on():
   """Three layers over some positions, with known factors, against NumPy."""
   stack = Stack(input_size=5, hidden_size=7, num_layers=3, dropout=0.5, dtype=Dtype.FLOAT32)

@@ -676,3 +676,13 @@ def test_full_memory_is_not_called_damage(state, two_steps, tmp_path, monkeypatc
   assert not (tmp_path / "run" / "damaged").exists()
   jax.tree.map(np.testing.assert_array_equal, checkpoints.restore(abstract()).state, at_step(state, 5))
   checkpoints.close()
+
+
+def test_a_step_before_the_last_one_is_not_left_out_in_silence(tmp_path):
+  writer = checkpoint_files.Writer(epath.Path(tmp_path), keep=2)
+  arrays = {"params": {"a": np.ones(3, np.float32)}}
+  writer.save(5, arrays, None, None)
+  writer.wait()
+  with pytest.raises(RunError, match="the checkpoint of step 3 was not written, as a later one exists"):
+    writer.save(3, arrays, None, None)
+  writer.close()

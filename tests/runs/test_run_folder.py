@@ -173,6 +173,15 @@ def test_links_out_of_a_folder_without_a_checkpoint_are_refused(tmp_path, capfd,
   assert (tmp_path / "own" / "file").read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", ["tensorboard", "checkpoints"])
+def test_links_out_of_a_folder_are_refused_without_another_run_too(tmp_path, name):
+  (tmp_path / "own").mkdir()
+  (tmp_path / "run").mkdir()
+  (tmp_path / "run" / name).symlink_to(tmp_path / "own")
+  with pytest.raises(InputError, match=f"{name} is a link that leads out of the run folder"):
+    resume.run_to_go_on_with(epath.Path(tmp_path / "run"), Config())
+
+
 def test_temporary_files_are_no_place_for_links(tmp_path):
   (tmp_path / "run").mkdir()
   own = tmp_path / "own"

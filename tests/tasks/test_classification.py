@@ -136,6 +136,19 @@ def test_a_sentence_is_computed_with_others_of_its_length(monkeypatch):
   assert len({each.probability for each in together}) == len(sentences)
 
 
+def test_a_sentence_does_not_wait_for_others():
+  read = []
+
+  def lines():
+    for sentence in ("a", "ab"):
+      read.append(sentence)
+      yield sentence
+
+  found = Classifier(CONFIG, random_params(CONFIG, classification.TASK), Letters())
+  next(found.classify(lines(), lambda seconds: False))
+  assert read == ["a"]
+
+
 @pytest.mark.long
 def test_classes_that_can_be_told_apart_are_learned(tokenizer):
   generator = random.Random(0)

@@ -32,3 +32,14 @@ def test_each_text_has_its_own_loss(tmp_path):
   )
   large = jax.tree.map(lambda x: 1e3 * x, params)
   assert len(validation.test(large)) < 80 and "e+" in validation.test(large)
+
+
+def test_without_a_validation_text_none_is_read(tmp_path):
+  """As configs/gpt.py has it."""
+  (tmp_path / "text").write_text("abcab\n")
+  config = Config(
+    data=DataConfig(corpus=Corpus.TEXT, row_length=11, train=str(tmp_path / "text"), validation=""),
+    model=example.options(example.GPT, vocab_size=128),
+    train=TrainConfig(batch_tokens=44),
+  )
+  assert LossValidation(config, TASK, Letters())._test is None

@@ -76,7 +76,6 @@ def test_a_text_that_is_not_there_is_said_before_a_vocabulary_is_learned(prefix,
   assert "learning" not in capfd.readouterr().err
 
 
-@pytest.mark.long
 def test_a_text_that_is_mostly_too_long_is_told_of_before_training(prefix, tmp_path, monkeypatch, capfd):
   config = tiny(prefix)
   config.data.max_length = 3
@@ -86,6 +85,7 @@ def test_a_text_that_is_mostly_too_long_is_told_of_before_training(prefix, tmp_p
   assert "\nmost of the training text is skipped, " in capfd.readouterr().err
 
 
+@pytest.mark.long
 def test_a_config_that_no_longer_fits_names_its_key(prefix, tmp_path):
   loop.train(tiny(prefix, steps=2), epath.Path(tmp_path))
   other = dataclasses.replace(tiny(prefix), model=dataclasses.replace(tiny(prefix).model, d_ff=32))

@@ -8,15 +8,17 @@ import numpy as np
 import optax
 import pytest
 
+from tests.language import example
 from tests.training.test_step import CONFIG, ROWS, copying_pairs, over, packed, shares
-from transformer_jax.config import Optimizer
-from transformer_jax.data.batches import Batches
+from transformer_jax.config import Config, DataConfig, Optimizer
+from transformer_jax.data.batches import Batch, Batches
 from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.word_vectors import WordVectors
 from transformer_jax.model.params import by_name
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
+from transformer_jax.training.initialization import abstract_params
 from transformer_jax.training.optimizer import gradient_norm, learning_rate, optimizer, updates_made
 from transformer_jax.training.pretrained_embeddings import tables, with_vectors
 from transformer_jax.training.step import begin_with, init_state, train_step
@@ -129,3 +131,21 @@ def test_frozen_tables_keep_their_bits_on_one_device_and_on_eight(begun):
     np.testing.assert_array_equal(by_name(one.average)[name], before[name])
   for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(eight), strict=True):
     np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+  ("model", "table"), [(example.GPT, "embedding/table"), (example.BERT, "trunk/embedding/table")], ids=["gpt", "bert"]
+)
+def test_the_table_of_a_language_model_is_that_of_its_tokens_alone(model, table):
+  """Those of positions and of token types are none."""
+  shapes = abstract_params(Config(data=DataConfig(row_length=13), model=model))
+  assert [name for name, is_one in by_name(tables(shapes)).items() if is_one] == [table]
+
+
+@pytest.mark.long
+def test_an_update_tells_the_norm_of_the_gradients_that_it_uses(begun):
+  """Adam's first moment after one update is 1 - beta1 times them."""
+  batch = Batch(packed(copying_pairs(60))[:ROWS], np.arange(ROWS, dtype=np.int32))
+  after, metrics = jax.jit(functools.partial(train_step, SEPARATE, TASK))(begun, batch)
+  used = float(optax.tree.norm(optax.tree.get(after.optimizer, "mu"))) / (1 - SEPARATE.train.beta1)
+  assert float(metrics["gradient_norm"]) == pytest.approx(used, rel=1e-5)

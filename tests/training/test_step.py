@@ -418,3 +418,16 @@ def test_an_update_reuses_the_memory_of_the_state(decay):
   batch = shares(Batch(packed(copying_pairs(60))[:8], np.arange(8, dtype=np.int32)), 8)
   new, _ = update_on_devices(config, TASK)(state, batch)
   assert int(new.step) == 1 and all(leaf.is_deleted() for leaf in jax.tree.leaves([state.params, state.average]))
+
+
+@pytest.mark.long
+def test_an_update_is_the_same_whatever_generator_jax_is_told_to_take():
+  state = random_state(CONFIG, TASK)
+  batch = Batch(packed(copying_pairs(60))[:ROWS], np.arange(ROWS, dtype=np.int32))
+
+  def loss():
+    return float(jax.jit(functools.partial(train_step, CONFIG, TASK))(state, batch)[1]["sums"].loss)
+
+  expected = loss()
+  with jax.default_prng_impl("rbg"):
+    assert loss() == expected

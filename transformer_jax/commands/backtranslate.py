@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> None:
 
   require_utf8("--tag", args.tag)
   if args.tag != " ".join(args.tag.split()):
-    raise InputError(f"--tag is {args.tag!r}, but must be one line without spaces at its ends")
+    raise InputError(f"--tag is {args.tag!r}, but must be words with one space between them")
   options = _options(args) | search.search_options(args)
   text = existing(args.input)
   runs = runs_to_restore(args.workdir, args, "translate")

@@ -189,7 +189,8 @@ class DataConfig:
     expected = "0 with tags, random pieces, or another config.data.corpus than text"
     require_key(self, "data.shard_pairs", plain or not self.shard_pairs, expected)
     require_key(self, "data.row_length", 1 < self.row_length <= MOST_ROW, f"from 2 to {MOST_ROW}")
-    if not 0 <= self.max_length <= self.row_length:
+    require_key(self, "data.max_length", self.max_length >= 0, "at least 0")
+    if self.max_length > self.row_length:
       raise InputError(
         f"config.data.row_length is {self.row_length}, shorter than the longest sentence allowed, "
         f"config.data.max_length = {self.max_length}: raise the one or lower the other"
@@ -489,7 +490,9 @@ class Config:
     most = self.model.most_positions
     for key, needed in longest.items():
       if most is not None and most < needed:
-        raise InputError(f"config.model.max_positions is {most}, less than config.{key} = {needed}")
+        raise InputError(
+          f"config.model.max_positions is {most}, less than config.{key} = {needed}: raise the one or lower the other"
+        )
 
   def _check_pieces(self) -> None:
     data = self.data

@@ -18,7 +18,7 @@ import numpy as np
 
 from transformer_jax.config import DataConfig
 from transformer_jax.data.packing_report import PackingReport
-from transformer_jax.runtime.errors import InputError, RunError
+from transformer_jax.runtime.errors import InputError, RunError, write_error
 from transformer_jax.runtime.file_locks import lock
 from transformer_jax.runtime.files import expanded, user_cache
 from transformer_jax.runtime.progress import Progress, say
@@ -123,7 +123,7 @@ def _publish(folder: Path, is_complete: Callable[[], bool], fill: Callable[[Path
         _replace(folder, is_complete, fill, alone)
   except OSError as error:
     if not is_complete():  # without locks another process may have been first
-      raise RunError(f"cannot write packed rows to {folder}: {error.strerror}") from error
+      raise write_error(f"packed rows to {folder}", error) from error
 
 
 def _replace(folder: Path, is_complete: Callable[[], bool], fill: Callable[[Path], None], alone: bool) -> None:

@@ -81,7 +81,7 @@ class LineSearch:
         raise error
       first += len(texts)
     if wanted.prefixes is not None and next(wanted.prefixes, None) is not None:
-      raise InputError(f"there are more prefixes than the {first - 1} lines: give one for each line")
+      raise InputError(f"there are more prefixes than the {first - wanted.first} lines: give one for each line")
 
   def _search(
     self, params: Params, parts: list[list[list[int]]], forced: list[list[int]] | None, wanted: Wanted, first: int

@@ -47,7 +47,7 @@ class Translator:
 
   A translation and its score depend on the sentence alone, to the last bit: not
   on the sentences around it, nor on their order. (`batch_size` chooses other
-  compute shapes, with the same texts and with scores equal up to rounding.)
+  compute shapes: scores are equal up to rounding, and now and then a text differs.)
 
   Args:
     config: the run's configuration; `config.decode` holds the defaults of the search.
@@ -110,8 +110,8 @@ class Translator:
       step: which checkpoint of each: its number, `last`, or `best`, by validation.
 
     Raises:
-      InputError: not a run folder, no such checkpoint in it, or runs with different vocabularies, languages or
-        `data.tags`, or different tokens that their decoders begin with.
+      InputError: not a run folder, a damaged or edited one, a model that does not translate, no such checkpoint, or
+        runs with different vocabularies, languages or `data.tags`, or different tokens that their decoders begin with.
       RunError: the checkpoint is damaged; of `last`, every one is.
     """
     from transformer_jax import runs  # imports orbax, which takes seconds
@@ -291,7 +291,7 @@ class Translator:
     if own and len(targets) > self._longest:  # a byte that is no character has three tokens when it is read again
       raise InputError(
         f"the model's own translation has {len(targets)} tokens when it is read again, but at most {self._longest} can "
-        "be scored: give a target, or train longer"
+        "be read: give a target, or train longer"
       )
     self._require_length("the sentence pair", max(len(sources), len(targets)))
     params = devices.on_first_device(self._params)
@@ -410,8 +410,8 @@ class Translator:
   def _require_length(self, pair: str, length: int) -> None:
     if length > self._longest:
       raise InputError(
-        f"{pair} has a sentence of {length} tokens, but at most {self._longest} can be scored "
-        "(config.decode.max_source_length + config.decode.extra_length): split it, or leave it out"
+        f"{pair} has a sentence of {length} tokens, but at most {self._longest} can be read "
+        "(config.decode.max_source_length + config.decode.extra_length): shorten it"
       )
 
 

@@ -51,7 +51,7 @@ def matrix_of(attention: Attention) -> Matrix:
     InputError: the model has no cross-attention.
   """
   if CROSS not in attention.weights:
-    raise InputError("the model has no cross-attention")
+    raise InputError("the model has no cross-attention: take one that translates")
   weights = attention.weights[CROSS][-1].mean(axis=0)
   query, key = ([_shortened(token) for token in visible(tokens)] for tokens in attention.axes(CROSS))
   cells = [

@@ -120,7 +120,7 @@ def intact(workdir: epath.Path, seen: Look[Item]) -> tuple[int, Item] | None:
         f"the checkpoint of step {min(seen.damaged)} in {workdir} is damaged, or cannot be read here: "
         f"choose another step, one of {', '.join(others)}"
       )
-    raise RunError(f"every checkpoint in {workdir} is damaged, or cannot be read here")
+    raise RunError(f"every checkpoint in {workdir} is damaged, or cannot be read here: copy the run again")
   return seen.found
 
 

@@ -44,6 +44,8 @@ def require_devices() -> None:
     jax.local_devices()
   except (RuntimeError, AssertionError) as error:  # for `cuda` without its plugin, JAX raises an empty AssertionError
     asked, reason = os.environ.get("JAX_PLATFORMS", ""), f": {error}" if str(error) else ""
+    if not asked:  # a plugin is installed that cannot begin, as with an old driver
+      raise InputError(f"JAX cannot use the devices here{reason}; JAX_PLATFORMS=cpu computes without them") from error
     raise InputError(
       f"JAX finds no device of JAX_PLATFORMS={asked}{reason}; unset it, and JAX takes what is there"
     ) from error

@@ -40,7 +40,8 @@ def require_trainable(config: Config, task: Task) -> None:
   if config.model.needs_cudnn and not devices.has_cudnn():
     raise InputError(
       "config.model.fused_attention needs an NVIDIA GPU of compute capability 8 or more, and the devices here are "
-      f"{devices.describe()['kind']}: train without it, which computes the same"
+      f"{devices.describe()['kind']}: begin a run without it, which computes the same; a run that was begun with it "
+      "goes on as a new one, by config.train.init_from"
     )
   _require_memory(config, task)
   if config.model.translates:

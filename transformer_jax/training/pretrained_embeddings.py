@@ -12,8 +12,8 @@ from transformer_jax.runtime.errors import InputError
 def is_table(name: str) -> bool:
   """Whether a parameter is a table of the tokens' embeddings.
 
-  These are `target_embedding/table`, `own_source_embedding/table` and `embedding/table`. A separate output layer and
-  learned positions are none.
+  These are `target_embedding/table`, `own_source_embedding/table`, `embedding/table` and, of BERT,
+  `trunk/embedding/table`. A separate output layer, and tables of positions and of token types, are none.
   """
   return name.endswith("embedding/table")
 
