@@ -35,6 +35,8 @@ from typing import Any
 
 import report
 
+from transformer_jax.runtime.files import write_atomically
+
 HERE = Path(__file__).resolve().parent
 # The seconds that a part may take; time that it leaves goes to the parts behind it.
 LIMITS = {
@@ -134,19 +136,19 @@ def kill(process: subprocess.Popen) -> None:
 
 
 def rows_of(folder: Path, part: str) -> list[dict[str, Any]]:
-  """The rows of the part's cases; of a case that was repeated those of the last time."""
+  """The rows of the part's cases on the device and with the versions of the last one; of a repeated case the last."""
   file = folder / f"{part}.jsonl"
-  lines = file.read_text().splitlines() if file.exists() else []
-  cases = {case["case"]: case for case in map(json.loads, lines)}
-  return [{"case": name, **row} for name, case in cases.items() for row in case["rows"]]
+  found = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+  here = {name: found[-1][name] for name in ("device", "versions")} if found else {}
+  cases = {case["case"]: case for case in found if {**case, **here} == case}
+  return [{"case": name, "device": case["device"], **row} for name, case in cases.items() for row in case["rows"]]
 
 
 def write(file: Path, folder: Path, endings: dict[str, str]) -> None:
   """Writes the JSON file, in place of an older one."""
   parts = {part: {"ending": endings.get(part), "rows": rows_of(folder, part)} for part in LIMITS}
-  new = file.with_name(f"{file.name}.new")
-  new.write_text(json.dumps({"program": "accelerator", **report.context(), "parts": parts}, indent=2) + "\n")
-  new.replace(file)
+  found = {"program": "accelerator", **report.context(), "parts": parts}
+  write_atomically(file, (json.dumps(found, indent=2) + "\n").encode())
 
 
 if __name__ == "__main__":

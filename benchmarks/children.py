@@ -37,9 +37,14 @@ def train(arguments: Sequence[str], environment: Mapping[str, str] | None = None
 def _require_no_more_updates(run: Path) -> None:
   """Ends this program if a run was longer before: train.py finds it finished, but it is not what was asked for."""
   steps = json.loads((run / "config.json").read_text())["train"]["steps"]
-  made = max((int(path.name) for path in (run / "checkpoints").glob("*") if path.name.isdigit()), default=0)
+  made = last_checkpoint(run)
   if made > steps:
     sys.exit(f"{run} has made {made} updates, more than {steps}: choose other --runs")
+
+
+def last_checkpoint(run: Path) -> int:
+  """The step of a run's last checkpoint; 0 without one."""
+  return max((int(path.name) for path in (run / "checkpoints").glob("*") if path.name.isdigit()), default=0)
 
 
 def command(arguments: Sequence[str], text: bytes = b"", environment: Mapping[str, str] | None = None) -> bytes:

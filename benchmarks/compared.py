@@ -1,5 +1,6 @@
 """Recipes compared on the texts of several corpora: what benchmarks/en_de.py and benchmarks/en_ko.py have in common."""
 
+import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -50,6 +51,21 @@ class Texts(NamedTuple):
     self.folder.mkdir(parents=True, exist_ok=True)
     for side, language in enumerate(self.languages):
       (self.folder / f"{corpus}.{split}.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
+
+
+def begun(
+  args: argparse.Namespace,
+  languages: tuple[str, str],
+  corpora: tuple[str, ...],
+  write_texts: Callable[[Path, Texts], None],
+) -> tuple[Path, Path, Texts]:
+  """The folders of the runs and of the results, and the texts, which are written if they are not there."""
+  folder, output = Path(args.runs), Path(args.output)
+  texts = Texts(folder / "text", languages, corpora)
+  output.mkdir(parents=True, exist_ok=True)
+  if not (texts.folder / "counts.json").exists():
+    write_texts(Path(args.data), texts)
+  return folder, output, texts
 
 
 def pairs(prefix: Path, languages: tuple[str, str]) -> list[Pair]:

@@ -51,11 +51,7 @@ NEWS = {
 def main() -> None:
   children.end_children()
   args, keys = parse()
-  runs, output = Path(args.runs), Path(args.output)
-  texts = Texts(runs / "text", LANGUAGES, CORPORA)
-  output.mkdir(parents=True, exist_ok=True)
-  if not (texts.folder / "counts.json").exists():
-    write_texts(Path(args.data), texts)
+  runs, output, texts = compared.begun(args, LANGUAGES, CORPORA, write_texts)
   if args.reverse:
     back_translate(runs / REVERSE, texts, args.train, keys)
     return

@@ -42,11 +42,7 @@ REPETITION = re.compile(r"(.{2,60}?)\1{3,}")
 def main() -> None:
   children.end_children()
   args, keys = parse()
-  runs, output = Path(args.runs), Path(args.output)
-  texts = Texts(runs / "text", LANGUAGES, CORPORA)
-  output.mkdir(parents=True, exist_ok=True)
-  if not (texts.folder / "counts.json").exists():
-    write_texts(Path(args.data), texts)
+  runs, output, texts = compared.begun(args, LANGUAGES, CORPORA, write_texts)
   keys = [*own_keys(args.name, texts), *keys]
   compared.make(compared.Recipe(args.name, "en_ko.py", CORPORA, tuple(keys)), runs / args.name, texts, output)
   rows = compared.table(

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import children
 import kills
 import programs
 import report
@@ -89,7 +90,7 @@ def outcome(runs: tiny.TinyRuns, disk: Path, size: int, whole: Path, environment
     status = runs.start(workdir, stderr, environment).wait()
   said = log.read_text()
   errors = [line for line in said.splitlines() if line.startswith("transformer-jax: error: ")]
-  step = kills.last_checkpoint(workdir)
+  step = children.last_checkpoint(workdir)
   resize(disk, 1 << 20)
   wrong = [] if (status, len(errors)) in {(0, 0), (1, 1), (2, 1)} else [f"status {status}, {len(errors)} errors"]
   wrong += ["a traceback"] if "Traceback" in said or "Exception ignored" in said else []

@@ -15,7 +15,6 @@ The program ends with status 1 if anything differs, an exit status is not that o
 """
 
 import argparse
-import json
 import os
 import random
 import signal
@@ -29,12 +28,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import children
 import programs
 import report
 import tiny
 from curves import read_points
 
-TIMING = {"seconds", "tokens_per_second"}
 KEYS = {
   "train.log_every": 7,  # does not divide save_every, so that checkpoints are between two lines
   "train.save_every": 50,
@@ -119,7 +118,7 @@ class Victim:
   def __init__(self, runs: tiny.TinyRuns, workdir: Path, number: signal.Signals, when: str, numbers: random.Random):
     self._workdir, self._number, self._when = workdir, number, when
     self._numbers = numbers
-    self._before, self._old = last_checkpoint(workdir), set(_half_written(workdir))
+    self._before, self._old = children.last_checkpoint(workdir), set(_half_written(workdir))
     self._log = workdir.with_suffix(".stderr")
     lines = count_lines(workdir)
     with self._log.open("w") as log:
@@ -141,7 +140,7 @@ class Victim:
 
   def outcome(self) -> Fault:
     status, said = self._process.returncode, self._log.read_text()
-    step = last_checkpoint(self._workdir)
+    step = children.last_checkpoint(self._workdir)
     started = "stopped by" in said
     expected = 128 + self._number if started else -self._number
     wrong = [f"status {status}"] if status != expected else []
@@ -156,7 +155,7 @@ class Victim:
       saving if "save" in self._when else step % KEYS["evaluate.every"] == 0 if "validation" in self._when else False
     )
     return Fault(
-      self._number.name, self._when, status, hit or saving, step, last_logged(self._workdir), ", ".join(wrong)
+      self._number.name, self._when, status, hit or saving, step, tiny.last_logged(self._workdir), ", ".join(wrong)
     )
 
   def _until(self, condition: Callable[[], bool]) -> None:
@@ -184,7 +183,7 @@ class Victim:
     """Waits until this process prints the log of a step that is validated next; the file may have older lines."""
     every = KEYS["evaluate.every"]
     assert every % KEYS["train.log_every"] == 0
-    target = (last_checkpoint(self._workdir) // every + 1) * every
+    target = (children.last_checkpoint(self._workdir) // every + 1) * every
     self._until(lambda: f"step {target}: " in self._log.read_text())
 
   def _until_save(self) -> None:
@@ -206,30 +205,11 @@ def _half_written(workdir: Path) -> Iterator[str]:
     yield from (f"{each.name} {each.inode()}" for each in entries if each.name.endswith(".orbax-checkpoint-tmp"))
 
 
-def last_checkpoint(workdir: Path) -> int:
-  folder = workdir / "checkpoints"
-  return max((int(name) for name in os.listdir(folder) if name.isdigit()), default=0) if folder.exists() else 0
-
-
 def count_lines(workdir: Path) -> int:
   try:
     return (workdir / "metrics.jsonl").read_bytes().count(b"\n")
   except FileNotFoundError:
     return 0
-
-
-def last_logged(workdir: Path) -> int:
-  lines = metrics(workdir)
-  return lines[-1]["step"] if lines else 0
-
-
-def metrics(workdir: Path) -> list[dict[str, Any]]:
-  """The complete lines of `metrics.jsonl`, without the measured times."""
-  try:
-    lines = (workdir / "metrics.jsonl").read_text().split("\n")[:-1]
-  except FileNotFoundError:
-    return []
-  return [{key: value for key, value in json.loads(line).items() if key not in TIMING} for line in lines]
 
 
 def run_to_the_end(runs: tiny.TinyRuns, workdir: Path, environment: Mapping[str, str] | None = None) -> None:
@@ -258,12 +238,13 @@ def compare(whole: Path, stopped: Path) -> Iterator[str]:
   for (path, a), (_, b) in zip(*states, strict=True):
     if np.asarray(a).tobytes() != np.asarray(b).tobytes():
       yield f"state{jax.tree_util.keystr(path)}"
-  lines = metrics(whole), metrics(stopped)
+  lines = tiny.metrics(whole), tiny.metrics(stopped)
   if lines[0] != lines[1]:
     first = next((i for i, (a, b) in enumerate(zip(*lines, strict=False), 1) if a != b), "their number")
     yield f"metrics.jsonl (line {first})"
+  timing = tiny.TIMING
   points = [
-    {name: found for name, found in read_points(workdir / "tensorboard").items() if name.split("/")[1] not in TIMING}
+    {name: found for name, found in read_points(workdir / "tensorboard").items() if name.split("/")[1] not in timing}
     for workdir in (whole, stopped)
   ]
   if points[0] != points[1]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import children
+import multi30k
 import programs
 import report
 import text
@@ -90,8 +91,7 @@ def translate(run: Path, data: str, direction: str, file: Path, *, tagged: bool)
 
 
 def test_set(data: str, language: str) -> list[str]:
-  path = Path(f"{data}/tok_{timed_runs.TEST}.{language}")
-  return text.lines(path if path.exists() else f"{path}.xz")
+  return text.lines(multi30k.files(data, timed_runs.TEST, language)[1])
 
 
 def table(data: str, output: Path) -> list[dict[str, Any]]:

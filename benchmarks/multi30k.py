@@ -95,7 +95,7 @@ def full_run(study: Study, seed: int) -> dict[str, Any]:
     return result
   run = study.runs / f"seed-{seed}"
   children.train([f"--config={study.config}", f"--workdir={run}", *flags(study.data, seed, study.keys)])
-  last = max(int(path.name) for path in (run / "checkpoints").iterdir() if path.name.isdigit())
+  last = children.last_checkpoint(run)
   average = run.with_name(f"{run.name}-average-{last}")  # a run that was trained on has another average
   if not average.exists():
     children.command(["average", "--workdir", str(run), "--last", "10", "--output", str(average)])

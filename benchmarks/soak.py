@@ -72,7 +72,7 @@ def train(args: argparse.Namespace, folder: Path) -> None:
     process = runs.start(workdir, stderr, {"JAX_LOG_COMPILES": "1"})
   while process.poll() is None:
     time.sleep(args.every)
-    samples.take(process.pid, last_step(workdir), log.read_text().count(COMPILED))
+    samples.take(process.pid, tiny.last_logged(workdir), log.read_text().count(COMPILED))
   if process.returncode:
     sys.exit(f"train.py ended with {process.returncode}:\n{log.read_text()[-2000:]}")
   samples.finish("soak_train", "step", args)
@@ -116,13 +116,6 @@ def _feed(process: subprocess.Popen, lines: list[str], count: int) -> None:
   with process.stdin as pipe:
     for begin in range(0, count, len(lines)):
       pipe.write("".join(f"{line}\n" for line in lines[: count - begin]).encode())
-
-
-def last_step(workdir: Path) -> int:
-  """The last step in the log."""
-  file = workdir / "metrics.jsonl"
-  lines = file.read_text().splitlines() if file.exists() else []
-  return json.loads(lines[-1])["step"] if lines else 0
 
 
 class Samples:

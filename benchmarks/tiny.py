@@ -1,5 +1,6 @@
 """Tiny runs of `train.py` for benchmarks of many runs: they start in seconds and make hundreds of updates a second."""
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 
 WORDS = ["ein", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn", "elf", "zwölf"]
+TIMING = {"seconds", "tokens_per_second"}
 _KEYS = {
   "data.corpus": "text",
   "data.test": "",
@@ -73,3 +75,18 @@ def write_corpus(prefix: Path, pairs: int, seed: int = 0) -> None:
   sentences = [random.choice(WORDS, random.integers(1, 7)).tolist() for _ in range(pairs)]
   for language, ordered in (("en", sentences), ("de", [sentence[::-1] for sentence in sentences])):
     prefix.with_suffix(f".{language}").write_text("".join(" ".join(words) + "\n" for words in ordered))
+
+
+def last_logged(workdir: Path) -> int:
+  """The last step in a run's log; 0 without one."""
+  lines = metrics(workdir)
+  return lines[-1]["step"] if lines else 0
+
+
+def metrics(workdir: Path) -> list[dict[str, Any]]:
+  """The complete lines of `metrics.jsonl`, without the measured times."""
+  try:
+    lines = (workdir / "metrics.jsonl").read_text().split("\n")[:-1]
+  except FileNotFoundError:
+    return []
+  return [{key: value for key, value in json.loads(line).items() if key not in TIMING} for line in lines]

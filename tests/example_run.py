@@ -1,11 +1,10 @@
 """A corpus for runs of a few updates, and what of their logs does not depend on the clock."""
 
-import json
 from pathlib import Path
 
 from benchmarks import tiny
 
-TIMING = {"seconds", "tokens_per_second"}
+TIMING, metrics_of = tiny.TIMING, tiny.metrics
 
 
 def write_corpus(folder: Path) -> str:
@@ -19,9 +18,3 @@ def write_pairs(prefix: Path, pairs) -> str:
   for side, language in enumerate(("en", "de")):
     Path(f"{prefix}.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
   return str(prefix)
-
-
-def metrics_of(workdir: Path) -> list[dict]:
-  """The lines of a run's log, without times."""
-  lines = (workdir / "metrics.jsonl").read_text().split("\n")[:-1]
-  return [{key: value for key, value in json.loads(line).items() if key not in TIMING} for line in lines]

@@ -56,7 +56,7 @@ def build(job: dict[str, Any], params: dict[str, np.ndarray]) -> torch.nn.Module
   vocabulary = Vocabulary([str(i) for i in range(4, len(table))], special)
   stack = {
     "type": "transformer",
-    "num_layers": weights.layers(params),
+    "num_layers": job["layers"],
     "num_heads": job["heads"],
     "hidden_size": table.shape[1],
     "ff_size": params["encoder/layers_0/feed_forward/inner/bias"].size,

@@ -17,8 +17,3 @@ def read(folder: Path) -> dict[str, np.ndarray]:
       rows = array.shape[0] * array.shape[1] if "/output/" in name else array.shape[0]
       params[name] = array.reshape(rows, -1)
   return params
-
-
-def layers(params: dict[str, np.ndarray]) -> int:
-  """The number of layers of the encoder, which equals that of the decoder."""
-  return len({name.split("/")[1] for name in params if name.startswith("encoder/layers_")})

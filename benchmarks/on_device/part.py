@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import report
+
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.process import prefer_cublas
@@ -29,15 +31,15 @@ def run(cases_of: Callable[[bool], Mapping[str, Case]]) -> None:
   parser.add_argument("--tiny", action="store_true")
   args = parser.parse_args()
   prefer_cublas()  # as train.py does
-  file, device = Path(args.file), devices.describe()["kind"]
-  done = {case["case"] for case in read(file) if case["device"] == device and not case["failed"]}
+  file, here = Path(args.file), {"device": devices.describe()["kind"], "versions": report.context()["versions"]}
+  done = {case["case"] for case in read(file) if {**case, **here} == case and not case["failed"]}
   for name, case in cases_of(args.tiny).items():
     if name not in done:
       start = time.perf_counter()
       rows, failed = attempt(case)
       seconds = time.perf_counter() - start
       rows = json.loads(json.dumps(rows, default=float))  # NumPy's numbers as Python's
-      append(file, {"case": name, "device": device, "failed": failed, "seconds": seconds, "rows": rows})
+      append(file, {"case": name, **here, "failed": failed, "seconds": seconds, "rows": rows})
       gc.collect()
 
 
@@ -51,7 +53,7 @@ def attempt(case: Case) -> tuple[Rows, bool]:
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-  """The lines of an earlier run."""
+  """The lines of earlier runs, perhaps on another device or with other versions."""
   return [*map(json.loads, file.read_text().splitlines())] if file.exists() else []
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import absent
 import jax
 import numpy as np
 import part
@@ -78,7 +79,6 @@ def measure(config: Config, tiny: bool) -> part.Rows:
   median = sorted(times)[TURNS // 2]
   pairs = utilisation.lengths(step.rows)
   rate = 3 * utilisation.forward_flops(config.model, pairs[:, 0], pairs[:, 1]) / median
-  needed = step.compiled.memory_analysis()
   return [
     {
       "s per step": median,
@@ -86,7 +86,7 @@ def measure(config: Config, tiny: bool) -> part.Rows:
       "target tokens/s": pairs[:, 1].sum() / median,
       "TFLOP/s": rate / 1e12,
       "utilisation, %": 100 * rate / matmuls(tiny),
-      "memory, GB": (needed.argument_size_in_bytes + needed.temp_size_in_bytes) / 1e9,
+      "memory, GB": absent.bytes_of(step.compiled) / 1e9,
       "plan, GB": requirements.memory(config).total / 1e9,
     }
   ]

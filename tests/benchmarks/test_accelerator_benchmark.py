@@ -79,6 +79,13 @@ def test_a_case_that_fails_is_said_and_the_next_goes_on(on_device, tmp_path, mon
   cases = {name: lambda: [{"x": 4}] for name in cases}
   part.run(lambda tiny: cases)
   assert [json.loads(line)["case"] for line in file.read_text().splitlines()] == ["one", "two", "three", "two"]
+  # On another device, or with other versions, all is measured again, and what was measured before is no row.
+  monkeypatch.setattr(part.devices, "describe", lambda: {"kind": "a second device"})
+  part.run(lambda tiny: {name: lambda: [{"x": 5}] for name in ("three", "one")})
+  monkeypatch.setattr(part.report, "context", lambda: {"versions": {"jax": "1000"}})
+  part.run(lambda tiny: {name: lambda: [{"x": 6}] for name in ("one",)})
+  assert [json.loads(line)["case"] for line in file.read_text().splitlines()][4:] == ["three", "one", "one"]
+  assert on_device("accelerator").rows_of(tmp_path, "a") == [{"case": "one", "device": "a second device", "x": 6}]
 
 
 @pytest.mark.slow

@@ -115,7 +115,7 @@ def assert_equal_to_rounding(a: Path, b: Path, config: Config) -> None:
 
 
 def assert_same_bits(a: Path, b: Path, config: Config) -> None:
-  jax.tree.map(np.testing.assert_array_equal, tiny_run.state_of(a, config), tiny_run.state_of(b, config))
+  tiny_run.assert_same_bits(tiny_run.state_of(a, config), tiny_run.state_of(b, config))
   assert metrics_of(a) == metrics_of(b)
 
 

@@ -27,6 +27,14 @@ def _require_apart(figure: Figure, found: list[Text]) -> None:
     assert not a.overlaps(b), (one.get_text(), other.get_text())
 
 
+def require_inside(figure: Figure) -> None:
+  """Nothing leaves the figure at its left or right."""
+  canvas = FigureCanvasAgg(figure)
+  canvas.draw()
+  extent = figure.get_tightbbox(canvas.get_renderer())
+  assert extent.x0 >= 0 and extent.x1 <= figure.get_size_inches()[0]
+
+
 def all_texts(figure: Figure) -> list[Text]:
   """The texts of a chart as it is drawn: titles, labels, ticks within the axes, legends and others."""
   canvas = FigureCanvasAgg(figure)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from etils import epath
 
+from tests.inside.test_scored import without_attention
 from transformer_jax import runs
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside import log, report
@@ -84,10 +85,6 @@ def sample(translation, source="a", reference="b"):
 
 def page_of(*folders, **options) -> Page:
   return Page(report.render([runs.open(folder) for folder in folders], **options))
-
-
-def without_attention(source, target):
-  raise InputError("this model has none")
 
 
 def made(lines, pairs, attend=without_attention):

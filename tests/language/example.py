@@ -2,10 +2,13 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from transformer_jax.data.blocks import pack_blocks
+from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.language.config import BERTConfig, GPTConfig
 from transformer_jax.paper.formulas import feed_forward, layer_norm, multi_head, sublayer
 
@@ -88,3 +91,10 @@ def bert(config: BERTConfig, params: Any, tokens: np.ndarray, sides: np.ndarray)
   features = layer_norm(params["transform_norm"], gelu(dense(params["transform"], x)), 1e-12)
   following = dense(params["next"], pooled(config, params["trunk"], tokens, sides))
   return features @ table.T + params["output_bias"], following
+
+
+def row_of(texts: Sequence[Sequence[int]], row_length: int) -> np.ndarray:
+  """The one row `[2, row_length]` that holds these texts."""
+  chunks = [(np.array(text), True) for text in texts]
+  (row,) = next(iter(pack_blocks(chunks, row_length, PackingReport(), np.int32)))
+  return row

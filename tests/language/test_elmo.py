@@ -11,10 +11,10 @@ import pytest
 from etils import epath
 
 from tests.data.letters import Letters
+from tests.language import example
 from tests.model.example import float64, random_params
 from transformer_jax.config import Config, Corpus, DataConfig, Document, TrainConfig
-from transformer_jax.data.blocks import SEGMENTS, TOKENS, pack_blocks
-from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.blocks import SEGMENTS, TOKENS
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.language.config import ELMoConfig
 from transformer_jax.language.elmo import ELMo, Mix, mix
@@ -43,13 +43,6 @@ def params():
 @pytest.fixture(scope="module")
 def layers_of(params):
   return jax.jit(lambda row: layers(ELMo(CONFIG.model), params, row, None))
-
-
-def row_of(texts):
-  """A row `[2, 13]`, whose last two places are padding."""
-  chunks = [(np.array(text), True) for text in texts]
-  (row,) = next(iter(pack_blocks(chunks, ROW_LENGTH, PackingReport(), np.int32)))
-  return row
 
 
 def sigmoid(x):
@@ -82,7 +75,7 @@ def by_numpy(params, text):
 
 
 def test_layers_of_packed_texts_are_those_that_numpy_gives_each_alone(params, layers_of):
-  found, start = layers_of(row_of(TEXTS)), 0
+  found, start = layers_of(example.row_of(TEXTS, ROW_LENGTH)), 0
   for text in TEXTS:
     expected = by_numpy(float64(params), text)
     np.testing.assert_allclose(found[:, :, start : start + len(text)], expected, atol=1e-5)
@@ -98,13 +91,13 @@ def test_the_loss_is_of_the_neighbours_in_the_same_text(params, smoothing):
     for logits, targets in ((forward[:-1], text[1:]), (backward[1:], text[:-1])):
       expected += formulas.cross_entropy(logits, targets, smoothing)
       count += len(targets)
-  sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(row_of(TEXTS)[None])
+  sums = jax.jit(lambda rows: batch_sums(config, params, rows, None))(example.row_of(TEXTS, ROW_LENGTH)[None])
   assert float(sums.tokens) == count == 2 * (4 + 0 + 4)
   assert float(sums.loss) == pytest.approx(expected, rel=1e-5)
 
 
 def test_no_direction_sees_what_the_other_reads(layers_of):
-  row = row_of(TEXTS)
+  row = example.row_of(TEXTS, ROW_LENGTH)
   changed = row.copy()
   changed[TOKENS, 2] = 19
   before, after = np.asarray(layers_of(row)), np.asarray(layers_of(changed))
@@ -129,7 +122,7 @@ def test_mixed_layers():
 @pytest.mark.long
 def test_dropout_changes_each_direction(params):
   model = ELMo(dataclasses.replace(CONFIG.model, dropout=0.5))
-  row = row_of(TEXTS)
+  row = example.row_of(TEXTS, ROW_LENGTH)
   one, other = (layers(model, params, row, jax.random.key(seed)) for seed in (0, 1))
   assert row[SEGMENTS, -1] == 0
   assert np.all(np.any(np.asarray(one[1:, :, :11] != other[1:, :, :11]), axis=(2, 3)))

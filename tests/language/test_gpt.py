@@ -45,12 +45,6 @@ def test_a_table_of_positions_takes_any_width():
   assert ModelConfig(d_model=9, num_heads=3, learned_positions=True).d_model == 9
 
 
-def row_of(texts):
-  chunks = [(np.array(text), True) for text in texts]
-  (row,) = next(iter(pack_blocks(chunks, ROW_LENGTH, PackingReport(), np.int32)))
-  return row
-
-
 @pytest.fixture(scope="module")
 def logits_of(gpt):
   _, model, params = gpt
@@ -70,7 +64,7 @@ def test_tables_begin_small():
 
 def test_packed_texts_have_the_logits_that_numpy_gives_each_alone(gpt, logits_of):
   config, _, params = gpt
-  logits, start = logits_of(row_of(TEXTS)), 0
+  logits, start = logits_of(example.row_of(TEXTS, ROW_LENGTH)), 0
   for text in TEXTS:
     expected = example.gpt(config.model, float64(params), np.array([BOS, *text[:-1]]))
     np.testing.assert_allclose(logits[start : start + len(text)], expected, atol=5e-5)
@@ -78,7 +72,7 @@ def test_packed_texts_have_the_logits_that_numpy_gives_each_alone(gpt, logits_of
 
 
 def test_later_tokens_and_other_texts_change_nothing(logits_of):
-  row = row_of(TEXTS)
+  row = example.row_of(TEXTS, ROW_LENGTH)
   before = logits_of(row)
   changed = row.copy()
   changed[TOKENS, 3:5] = 19, 20  # of the first text
@@ -92,7 +86,7 @@ def test_later_tokens_and_other_texts_change_nothing(logits_of):
 def test_loss_is_the_mean_over_the_tokens_of_all_texts(gpt, smoothing):
   config, _, params = gpt
   config = dataclasses.replace(config, train=dataclasses.replace(config.train, label_smoothing=smoothing))
-  rows = np.stack([row_of(TEXTS), row_of(TEXTS[:2] + TEXTS[:1])])
+  rows = np.stack([example.row_of(TEXTS, ROW_LENGTH), example.row_of(TEXTS[:2] + TEXTS[:1], ROW_LENGTH)])
   rows[1, SEGMENTS, 9:] = 0
   expected = 0.0
   texts = [*TEXTS, *TEXTS[:2], TEXTS[0][:2]]

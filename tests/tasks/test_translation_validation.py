@@ -93,8 +93,7 @@ def test_the_exact_match_is_shown_of_numbers_only(tmp_path):
 def test_the_validation_is_of_the_validation_text(tmp_path, monkeypatch):
   """Its loss and its translations."""
   for name, pairs in (("train", [("x", "y")]), ("valid", PAIRS)):
-    for side, language in enumerate(("en", "de")):
-      (tmp_path / f"{name}.{language}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
+    write_pairs(tmp_path / name, pairs)
   read = []
 
   def losses(config, task, which, tokenizer):

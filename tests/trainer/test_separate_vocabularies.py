@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from etils import epath
 
+from tests.analysis.examples import with_train
 from tests.example_run import metrics_of, write_corpus
 from tests.model import reference
 from tests.model.example import float64
@@ -33,10 +34,6 @@ def config(tmp_path_factory):
   config.data.row_length = config.decode.max_source_length = 40  # the longest sentence has 35 tokens
   two = {"source_vocab_size": SOURCE, "share_embeddings": False}
   return dataclasses.replace(config, model=dataclasses.replace(config.model, **two))
-
-
-def with_train(config, **train):
-  return dataclasses.replace(config, train=dataclasses.replace(config.train, **train))
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer_jax.commands import search
-from transformer_jax.commands.output_file import is_prefix, local_path, require_one_meaning
+from transformer_jax.commands.output_file import local_path, require_one_meaning, require_prefix
 from transformer_jax.commands.workdir import require_one_direction, runs_to_restore
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.files import same_file
@@ -173,8 +173,7 @@ def _prefix(args: argparse.Namespace, languages: tuple[str, str]) -> Path:
   for language in languages:  # as the config of a stranger's run may have it
     if "/" in language or language == "json":
       raise InputError(f"the run's language {language!r} cannot end the name of a file beside {prefix}.json")
-  if not is_prefix(args.output) or not prefix.parent.is_dir() or not os.access(prefix.parent, os.W_OK):
-    raise InputError(f"--output {args.output} cannot be written: give the beginning of a name in a folder that can be")
+  require_prefix(args.output, there=prefix.parent.is_dir() and os.access(prefix.parent, os.W_OK))
   for ending in (*languages, "json"):
     if same_file(f"{prefix}.{ending}", args.input):
       raise InputError(f"--output {prefix} would write to the text {args.input}: give another one")

@@ -7,7 +7,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from transformer_jax.commands.output_file import is_prefix, local_path, require_one_meaning
+from transformer_jax.commands.output_file import local_path, require_one_meaning, require_prefix
 from transformer_jax.commands.rules import add_rule_arguments, require_no_weights, rules_of
 from transformer_jax.runtime.errors import InputError, require_option
 from transformer_jax.runtime.process import termination_raises
@@ -64,8 +64,7 @@ def _new_files(args: argparse.Namespace) -> "tuple[Path, Path, Path | None]":
   """The files to write; none of them may exist."""
   from transformer_jax.data.text import COMPRESSED
 
-  if not is_prefix(args.output):
-    raise InputError(f"--output {args.output} cannot be written: give the beginning of a name in a folder that can be")
+  require_prefix(args.output)
   source, target = (local_path("--output", f"{args.output}.{language}") for language in args.languages)
   require_one_meaning(local_path("--output", args.output), args.languages)
   left_out = local_path("--left-out", args.left_out) if args.left_out else None

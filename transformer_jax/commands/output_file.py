@@ -82,14 +82,22 @@ def local_folder(flag: str, name: str) -> Path:
   return folder
 
 
-def is_prefix(name: str) -> bool:
-  """Whether files can be called NAME.en and so on: `folder/` and `..` are no beginning of a name."""
-  return os.path.basename(name) not in ("", ".", "..")
+def require_prefix(name: str, *, there: bool = True) -> None:
+  """Raises InputError if no files can be called NAME.en and so on: `folder/` and `..` are no beginning of a name.
+
+  Args:
+    name: the value of --output.
+    there: whether its folder can be written to, as far as the caller has looked.
+  """
+  if not there or os.path.basename(name) in ("", ".", ".."):
+    raise InputError(f"--output {name} cannot be written: give the beginning of a name in a folder that can be")
 
 
 def require_one_meaning(prefix: Path, languages: Iterable[str]) -> None:
   """Raises InputError if PREFIX.LANGUAGE exists compressed, so that training on PREFIX could mean either file."""
-  for other in (Path(f"{prefix}.{language}.{ending}") for language in languages for ending in ("gz", "xz")):
+  from transformer_jax.data.text import COMPRESSED
+
+  for other in (Path(f"{prefix}.{language}{ending}") for language in languages for ending in COMPRESSED):
     if other.exists():
       raise InputError(f"{other} exists, so config.data.train={prefix} could mean it: give another --output")
 

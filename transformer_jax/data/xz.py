@@ -33,7 +33,7 @@ class _Streams(io.RawIOBase):
     return len(found)
 
   def _decompressed(self, most: int) -> bytes:
-    """At most so many bytes; there may be none before the stream's end."""
+    """The next bytes, at most so many; there may be none before the stream's end."""
     data, self._left = self._left, b""
     if self._stream.needs_input and not data and not (data := self._file.read(_CHUNK)):
       raise EOFError("it ends before its compressed text does")

@@ -17,14 +17,12 @@ class Resampled(NamedTuple):
 
   Attributes:
     score: the score on the whole test set.
-    mean: the mean over the draws.
     margin: half the width of the 95% interval of the draws.
     p_value: the p-value of the difference from the first system's score; None for the first system itself.
     signature: tells how the score was computed.
   """
 
   score: float
-  mean: float
   margin: float
   p_value: float | None
   signature: str
@@ -94,4 +92,4 @@ def _of(results: Sequence[Any], signature: str) -> list[Resampled]:
     same = (found.score, found.mean, found.ci) == (first.score, first.mean, first.ci)
     return None if found is first else 1.0 if same else float(found.p_value)
 
-  return [Resampled(found.score, float(found.mean), float(found.ci), p_value(found), signature) for found in results]
+  return [Resampled(found.score, float(found.ci), p_value(found), signature) for found in results]
