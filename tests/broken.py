@@ -41,6 +41,12 @@ def decoder_sees_all(self, target, positions, memory, self_mask, cross_mask, *, 
   return _DECODE(self, target, positions, memory, jnp.ones_like(self_mask), cross_mask, deterministic=deterministic)
 
 
+def decoder_sees_one_source_token(self, target, positions, memory, self_mask, cross_mask, *, deterministic=True):
+  """Each position of the output attends to the first one of the input alone."""
+  first = cross_mask & (jnp.arange(cross_mask.shape[1]) == 0)[None, :]
+  return _DECODE(self, target, positions, memory, self_mask, first, deterministic=deterministic)
+
+
 def unrestricted_encoder(self, source, positions, mask, *, deterministic=True):
   x = self._layer_input(self.target_embedding(source) + self.source_positions(positions), deterministic)
   return self.encoder(x, mask, deterministic=deterministic)

@@ -11,7 +11,7 @@ import pytest
 from configs import multi30k
 from tests.analysis.examples import SMALL, TINY, with_model, with_train
 from transformer_jax.__main__ import main
-from transformer_jax.analysis import plan, requirements
+from transformer_jax.analysis import plan, plan_report, requirements
 from transformer_jax.config import DataConfig, serialization
 from transformer_jax.data import pipeline
 from transformer_jax.model.config import Dtype, Remat
@@ -173,3 +173,13 @@ def test_the_flags_of_what_fits_give_its_config():
   fitted = with_train(with_model(TINY, remat=Remat.LAYER), batch_tokens=410 * 59, accumulation=7)
   fitted = dataclasses.replace(fitted, data=dataclasses.replace(TINY.data, row_length=59))
   assert serialization.changed(TINY, plan._flags(fitted)) == fitted
+
+
+def test_each_number_of_the_text_stands_by_its_name():
+  rates = {"padding": 0.125, "rows_per_epoch": 83, "steps_per_epoch": 8.3, "epochs": 4.7}
+  data = {"found": {"pairs": 2000}, "rows": 71, "left_out": {"pairs skipped": 3}, **rates}
+  _, *lines = plan_report._data({"data": data})
+  assert dict(re.split("  +", line.strip()) for line in lines) == {
+    **{"pairs": "2,000", "rows": "71", "pairs skipped": "3", "padding": "12.5%"},
+    **{"rows of an epoch with random pieces": "83", "steps per epoch": "8.3", "epochs of the whole run": "4.7"},
+  }

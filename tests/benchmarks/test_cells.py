@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from tests.marks import long
+from tests.paper.documented import DOCS
 
 
 @pytest.fixture
@@ -39,7 +40,8 @@ def test_a_number_that_no_width_has_is_refused(cells):
 
 
 def result(cells, name, seed, perplexity, bleu):
-  metrics = [{"split": "train", "step": 9}, {"split": "validation", "step": 9, "perplexity": perplexity}]
+  validations = [{"split": "validation", "step": step, "perplexity": ppl} for step, ppl in ((5, 1.0), (9, perplexity))]
+  metrics = [{"split": "train", "step": 9}, *validations]
   test = {"scores": {"bleu": {"score": bleu, "signature": "tok:none"}}, "run": {"step": 9}}
   return {
     "model": name,
@@ -84,3 +86,15 @@ def test_finished_runs_are_not_repeated_and_a_row_has_both_seeds(cells, tmp_path
   with pytest.raises(SystemExit, match="has results of other --parameters"):
     cells.main()
   assert "rnn-1, seed 1: done before" in capsys.readouterr().err
+
+
+def test_the_table_is_that_of_the_committed_results(cells):
+  folder = DOCS / "results" / "cells"
+  lines = (folder / "cells.md").read_text().splitlines()[2:]
+  rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+  found = []
+  for cell, layers, *_ in rows:
+    name = f"{cell}-{layers}"
+    results = [json.loads(file.read_text()) for file in sorted(folder.glob(f"{name}-?.json"))]
+    found.append([*cells.result_row(name, results).values()])
+  assert found == rows and len(rows) == 9

@@ -4,6 +4,7 @@ import contextlib
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -103,3 +104,40 @@ def test_a_model_that_was_not_timed_is_timed_beside_the_first(lineage, tmp_path,
   assert timed == [["plain", "rnn"]]
   written = json.loads(file.read_text())
   assert {key: written[key] for key in before} == before and len(written["later"]) == 1
+
+
+def test_a_run_makes_as_many_updates_as_fit_in_its_minutes(lineage, timed_runs, tmp_path, monkeypatch):
+  made = {}
+
+  def full_run(sweep, name, seed, keys):
+    made[name] = keys
+    return {"model": name, "seed": seed, "minutes": sweep.minutes, "keys": keys}
+
+  monkeypatch.setattr(timed_runs, "full_run", full_run)
+  models = {name: lineage.MODELS[name]._replace(seeds=1) for name in ("plain", "transformer")}
+  sweep = timed_runs.Sweep(models, "data", tmp_path, tmp_path, 24.0, ["a.b=1"])
+  timed_runs.make(sweep, [*models], {"plain": 0.5105, "transformer": 0.75})
+  assert made == {"plain": ["a.b=1", "train.steps=2821"], "transformer": ["a.b=1", "train.steps=1920"]}
+
+
+def test_the_checkpoint_of_the_sweep_translates_the_test_text(lineage, timed_runs, tmp_path, monkeypatch):
+  for language, line in (("en", "a b"), ("de", "c d e f")):
+    (tmp_path / f"tok_{timed_runs.TEST}.{language}").write_text(f"{line}\n" * 3)
+  (tmp_path / "plain-1.de").write_text("c d e f\n" * 3)
+  commands = {}
+
+  def command(arguments):
+    commands[arguments[0]] = arguments
+    return b'{"parameters": {"total": 1}, "flops": {"step": 2}}'
+
+  monkeypatch.setattr(timed_runs.children, "train", lambda arguments: None)
+  monkeypatch.setattr(timed_runs.children, "command", command)
+  monkeypatch.setattr(timed_runs.runs, "open", lambda run: SimpleNamespace(metrics=[], provenance=[]))
+  sweep = timed_runs.Sweep(lineage.MODELS, str(tmp_path), tmp_path / "runs", tmp_path, 24.0, [], step="best")
+  found = timed_runs.full_run(sweep, "plain", 1, ["train.steps=7"])
+  evaluate = commands["evaluate"]
+  given = {flag: evaluate[evaluate.index(flag) + 1] for flag in ("--step", "--source", "--reference", "--tokenize")}
+  text = f"{tmp_path}/tok_{timed_runs.TEST}"
+  assert given == {"--step": "best", "--source": f"{text}.en", "--reference": f"{text}.de", "--tokenize": "none"}
+  assert "--lowercase" in evaluate
+  assert found["by_length"][0]["sentences"] == 3 and found["by_length"][0]["bleu"] == pytest.approx(100)

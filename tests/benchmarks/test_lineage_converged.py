@@ -1,5 +1,8 @@
 """benchmarks/lineage_converged.py: its configs stop early by BLEU, and its table against numbers by hand."""
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 from transformer_jax.config import BestBy, flags
@@ -47,3 +50,16 @@ def test_every_config_stops_by_the_bleu_of_the_validation_text(converged):
     assert (made.train.patience, made.train.best_by) == (5, BestBy.BLEU)
     assert (made.evaluate.every, made.evaluate.sentences, made.train.batch_tokens) == (440, 500, 4096)
     assert made.decode.beam_size == 5  # of the validations, too
+
+
+def test_the_best_checkpoints_translate(converged, tmp_path, monkeypatch):
+  sweeps = []
+  monkeypatch.setattr(converged.children, "end_children", lambda: None)
+  monkeypatch.setattr(converged.timed_runs, "seconds_of", lambda *_: {})
+  monkeypatch.setattr(converged.timed_runs, "make", lambda sweep, *_: sweeps.append(sweep) or [])
+  monkeypatch.setattr(converged.report, "write_table", lambda *_: None)
+  monkeypatch.setattr(converged, "picture", lambda _: SimpleNamespace(savefig=lambda *_, **__: None))
+  monkeypatch.setattr(sys, "argv", ["x", "--data=d", f"--runs={tmp_path}", f"--output={tmp_path}", "--train.seed=3"])
+  converged.main()
+  [sweep] = sweeps
+  assert sweep.step == "best" and sweep.keys == [*converged.BATCHES, *converged.STOPPING, "train.seed=3"]

@@ -119,3 +119,29 @@ def test_another_target_language(run, tmp_path):
   for source, reference in texts:
     assert source.endswith(".en.xz") and reference == source.replace(".en.xz", ".cs.xz")
   assert ran[-1][1]["--hypotheses"] == str(tmp_path / "output" / "seed-3.cs")
+
+
+def test_the_mean_is_of_ten_checkpoints_and_scores_are_of_tokenised_lowercased_text(run):
+  ran = run({"end": 1, "mean": 2})
+  assert dict(ran)["average"]["--last"] == "10"
+  scored = [flags for name, flags in ran if name == "evaluate"]
+  assert len(scored) == 3
+  assert all(flags["--tokenize"] == "none" and "--lowercase" in flags for flags in scored)
+
+
+def test_the_last_row_is_the_mean_of_the_test_text_over_the_seeds(program, monkeypatch, tmp_path):
+  multi30k = program("multi30k")
+  scores = {1: 40.0, 2: 41.0, 3: 45.0}
+
+  def full_run(study, seed):
+    test = {"scores": {"bleu": {"score": scores[seed]}, "chrf": {"score": 60.0}}}
+    line = {"split": "train", "step": 7, "seconds": 1800}
+    return {"test": test, "validation": {"end": 50.0}, "chosen": "end", "metrics": [line, line]}
+
+  monkeypatch.setattr(multi30k, "full_run", full_run)
+  monkeypatch.setattr(multi30k.training_curves, "draw", lambda *_: None)
+  monkeypatch.setattr(sys, "argv", ["x", "--data=d", "--runs=r", f"--output={tmp_path}", "--seeds", "1", "2", "3"])
+  multi30k.main()
+  *rows, mean = json.loads((tmp_path / "multi30k.json").read_text())["rows"]
+  assert mean == {"seed": "mean", "test BLEU": 42.0}
+  assert [row["hours of updates"] for row in rows] == [1.0] * 3

@@ -44,3 +44,17 @@ def test_each_type_has_the_share_of_its_own_matmuls(training_speed, sides, limit
   seconds = {**{side: [4.0] * 5 for side in sides}, "XLA": [2.0] * 5, "XLA, bfloat16": [1.0] * 5}
   rows = training_speed.table(answers, seconds, limits)
   assert [row.get("matmuls / step") for row in rows[: len(sides)]] == shares
+
+
+def test_a_speedup_is_by_seconds_per_token_in_the_same_round(training_speed):
+  turns = {"ours": [(1.0, 100), (1.0, 100), (2.0, 100)], "torch": [(3.0, 150), (5.0, 100), (12.0, 200)]}
+  answers = {
+    name: [{"seconds": seconds, "target_tokens": tokens, "loss": 2.0} for seconds, tokens in of_side]
+    for name, of_side in turns.items()
+  }
+  seconds = {name: [one for one, _ in of_side] for name, of_side in turns.items()} | {"XLA": [0.5, 0.5, 0.5]}
+  ours, torch, _ = training_speed.table(answers, seconds, ["XLA"])
+  assert ours["speedup of ours"] == 1
+  assert torch["speedup of ours"] == pytest.approx(3)  # 2, 5 and 3
+  assert torch["target tokens/s"] == pytest.approx(20)
+  assert torch["95%"] == "2.000 to 5.000"

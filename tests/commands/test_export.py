@@ -138,6 +138,8 @@ def test_an_empty_folder_may_be_a_link_but_no_mounted_disk(workdir, original, tm
   [
     ({"--to": "onnx"}, "argument --to: invalid choice: 'onnx'"),
     ({"--dtype": "float16"}, "argument --dtype: invalid choice: 'float16'"),
+    ({"--quantization": "int8"}, "--quantization is not an option of the format safetensors: leave it out"),
+    ({"--to": "marian-hf", "--dtype": "bfloat16"}, "--dtype is not an option of the format marian-hf: leave it out"),
     ({"--step": "4"}, "RUN has no checkpoint of step 4: it has those of steps 0"),
     ({"--output": "RUN"}, "RUN holds files already: choose another --output"),
     ({"--output": "RUN/config.json"}, "RUN/config.json is a file: choose another --output"),

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from etils import epath
@@ -32,8 +33,10 @@ from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.recurrent.config import LuongConfig, Score, SequenceToSequenceConfig
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.training.optimizer import learning_rate
 
-FILES = sorted((Path(__file__).parents[2] / "configs").glob("*.py"))
+ROOT = Path(__file__).parents[2]
+FILES = sorted((ROOT / "configs").glob("*.py"))
 
 
 def test_json_gives_the_same_config_back():
@@ -472,3 +475,42 @@ def test_a_config_file_is_what_runs_and_not_bytecode_beside_it(configs, tmp_path
     os.utime(file, (10**9, 10**9))
     assert flags.read_config(str(file), {}).train.seed == seed
   assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]
+
+
+@pytest.mark.parametrize(("name", "made"), [("multi30k:plain", "plain-1"), ("multi30k", "seed-1")])
+def test_the_recipes_of_multi30k_are_those_of_the_results(name, made):
+  config = flags.read_config(name, {})
+  result = json.loads((ROOT / "docs" / "results" / "multi30k" / f"{made}.json").read_text())
+  keys = flags.read_keys([f"--config.{key}" for key in result["keys"]])
+  assert flags.read_config("multi30k:plain", keys) == config
+  train, steps = config.train, config.train.steps
+  rates = np.asarray(learning_rate(config)(jnp.arange(steps)))
+  lines = {split: [line for line in result["metrics"] if line["split"] == split] for split in ("train", "validation")}
+  found = [line["learning_rate"] for line in lines["train"]]
+  np.testing.assert_allclose(found, [rates[line["step"] - 1] for line in lines["train"]], rtol=1e-5)
+  expected = [step for step in range(1, steps + 1) if step % config.evaluate.every == 0 or step == steps]
+  assert [line["step"] for line in lines["validation"]] == expected
+  decode, run = config.decode, result["test"]["run"]
+  searched = {"penalty": decode.penalty.value, "beam_size": decode.beam_size, "patience": decode.patience}
+  assert searched | {"length_penalty": decode.length_penalty} == {
+    key: run[key] for key in (*searched, "length_penalty")
+  }
+  assert (train.ema_decay, train.label_smoothing, train.batch_tokens) == (0.998, 0.1, 4096)
+  assert (train.save_every, train.keep) == (110, 10)
+  model = config.model
+  assert (model.num_layers, model.d_model, model.d_ff, model.num_heads) == (4, 128, 256, 4)
+  assert model.dropout == (0.2 if name.endswith("plain") else 0.1)
+
+
+def test_the_config_of_the_model_that_comes_with_the_repository():
+  made = serialization.from_dict(json.loads((ROOT / "models" / "en-de" / "config.json").read_text()))
+  made = dataclasses.replace(made, data=dataclasses.replace(made.data, train="", validation=""))
+  assert flags.read_config("en_de", {}) == made
+
+
+def test_the_recipe_of_the_first_run():
+  config = flags.read_config("numbers", {})
+  train, model = config.train, config.model
+  assert (train.steps, train.batch_tokens, train.warmup_steps) == (700, 2048, 200)
+  assert (train.peak_learning_rate, train.ema_decay) == (2e-3, 0.99)
+  assert (model.vocab_size, model.num_layers, model.d_model, model.d_ff, model.num_heads) == (360, 2, 128, 512, 4)

@@ -416,3 +416,12 @@ def test_the_vocabulary_is_of_the_kind_of_the_config(data, tmp_path, kind, sizes
   write_pairs(tmp_path / "train", [(f"{a} {b}", f"{b} {a}") for a in words for b in words])
   found = pipeline.learn_tokenizer(dataclasses.replace(data, pieces=kind), *sizes)
   assert [pieces_of(side).kind for side in (found.source, found.target)] == [kind] * 2
+
+
+def test_without_locks_what_another_process_packs_is_not_deleted(data, monkeypatch):
+  content = rows_of(data).fingerprint
+  rows = Path(data.cache_dir) / "rows"
+  (rows / content).rename(rows / f"{content}.half")
+  monkeypatch.setattr(row_cache, "lock", lambda file: False)
+  rows_of(data)
+  assert folders(data) == [content, f"{content}.half"]

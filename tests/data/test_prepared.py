@@ -180,6 +180,7 @@ def test_what_was_not_prepared_to_its_end_is_refused(own, tmp_path):
   [
     ({"row_length": 17}, r"config\.data\.row_length = 16, not 17: set it to that, or prepare the text anew"),
     ({"max_length": 15}, r"config\.data\.max_length = 16, not 15"),
+    ({"target_language": "fr"}, r"config\.data\.target_language = 'de', not 'fr'"),
     ({"source_language": "de", "target_language": "en"}, r"config\.data\.source_language = 'en', not 'de'"),
   ],
 )

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 
 import jax
 import numpy as np
@@ -14,7 +15,7 @@ from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.bucketed_search import BucketedSearch
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.transformer import Transformer
-from transformer_jax.runtime import devices
+from transformer_jax.runtime import devices, trace_cache
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.initialization import init_params
@@ -125,3 +126,29 @@ def test_only_the_buckets_of_the_sentences_are_looked_at():
 
   assert [batch.length for batch in buckets.batches([3, 20, 5], 256, slots)] == [32, 16]
   assert {*looked} == {16, 32}
+
+
+def test_the_sentences_that_memory_holds_are_counted_for_each_search(monkeypatch):
+  """Also where an earlier process has kept their number."""
+  kept = {}
+
+  def kept_number(count, key):
+    kept[key] = kept[key] if key in kept else count()
+    return kept[key]
+
+  def bytes_needed(layers, options, params, length, *, slots, queue, headroom):
+    return 1000 * slots * layers * options.beam_size * (length + headroom)
+
+  monkeypatch.setattr(trace_cache, "kept_number", kept_number)
+  monkeypatch.setattr(programs, "bytes_needed", bytes_needed)
+  monkeypatch.setattr(devices, "on_cpu", lambda: False)
+  monkeypatch.setattr(devices, "concurrency", lambda: 1)
+  monkeypatch.setattr(devices, "memory", lambda: 2 * 10**7)
+  decode = DecodeConfig(max_source_length=64, extra_length=50)
+  searches = {
+    layers: BucketedSearch(lambda layers=layers: layers, [ModelConfig(num_layers=layers)], decode) for layers in (1, 2)
+  }
+  for layers, beam, patience, length in itertools.product(searches, (2, 3), (0.0, 1.0), (16, 32)):
+    options = SearchOptions(beam, LengthPenalty.GNMT, 0.6, patience=patience)
+    headroom = 16 if patience else 50
+    assert searches[layers].slots({}, options, length) == 10**7 // (1000 * layers * beam * (length + headroom))

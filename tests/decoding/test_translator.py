@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.data.letters import Letters
+from transformer_jax import registry
 from transformer_jax.config import Corpus, DataConfig, DecodeConfig, LengthPenalty
 from transformer_jax.decoding import bucketed_search, buckets, line_search, splitting
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
@@ -20,6 +21,7 @@ from transformer_jax.decoding.translation import different
 from transformer_jax.decoding.translator import Translation, Translator
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.model.transformer import Transformer
+from transformer_jax.registry import Family
 from transformer_jax.runtime import devices
 from transformer_jax.runtime.errors import InputError, RunError
 
@@ -464,3 +466,49 @@ def test_pairs_are_scored_in_batches_of_the_size_that_is_given(translator, monke
   )
   translator.score([], batch_size=3)
   assert rows == [8 * 3]
+
+
+def test_a_kept_search_is_that_of_its_models_and_sizes(monkeypatch):
+  """Models with other heads have parameters of the same shapes."""
+  monkeypatch.setattr(bucketed_search.trace_cache, "kept", lambda function, key, result: key)
+
+  def key(heads=(8,), slots=2, headroom=5, extra=7):
+    models = [ModelConfig(num_heads=count) for count in heads]
+    return bucketed_search.BucketedSearch(lambda: None, models, DecodeConfig(extra_length=extra))._made(slots, headroom)
+
+  keys = [key(), key(heads=(4,)), key(heads=(8, 8)), key(heads=(8, 4)), key(slots=3), key(headroom=6), key(extra=8)]
+  assert len({*keys}) == 7 and key() == keys[0]
+
+
+class OwnConfig(ModelConfig):
+  """Of a family of another package."""
+
+
+def test_a_search_with_a_model_from_elsewhere_is_not_kept(monkeypatch):
+  """Its code, which may change, is in no key."""
+  own = Family(f"{__name__}:OwnConfig", "own:Own")
+  monkeypatch.setattr(registry, "_FAMILIES", registry._FAMILIES | {"own": own})
+  monkeypatch.setattr(bucketed_search.trace_cache, "kept", lambda *_: "kept")
+  found = [
+    bucketed_search.BucketedSearch(lambda: None, models, DecodeConfig())._made(2, 5)
+    for models in ([ModelConfig()], [OwnConfig()], [ModelConfig(), OwnConfig()])
+  ]
+  assert [each == "kept" for each in found] == [True, False, False]
+
+
+def test_each_beam_size_counts_as_a_program_and_a_search_forgets_many(translator, monkeypatch):
+  def stops(*_):
+    raise InputError("as it happens")
+
+  search = bucketed_search.BucketedSearch(lambda: None, [translator.config.model], translator.config.decode)
+  monkeypatch.setattr(search, "_function", lambda *_: stops)
+  monkeypatch.setattr(bucketed_search.jax, "clear_caches", lambda: None)
+  for count in range(1, 40):
+    options = SearchOptions(count, LengthPenalty.GNMT, 0.6)
+    with pytest.raises(InputError, match="as it happens"):
+      list(search.search(None, [bucketed_search.Request([5, 3], None, None)], options, 1))
+    assert len(search._programs) == (count if count <= 33 else count - 33)
+
+
+def test_a_search_for_one_translation_need_not_finish_the_others(translator):
+  assert [translator._options(None, None, None, wanted).n_best for wanted in (1, 2, 3)] == [1, 3, 3]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -221,3 +222,28 @@ def test_a_seed_has_its_generator_whatever_jax_is_told():
   with jax.default_prng_impl("rbg"):
     found = jax.random.key_data(choices._key(jnp.arange(4, dtype=jnp.uint32)))
   np.testing.assert_array_equal(found, jax.random.key_data(choices._key(jnp.arange(4, dtype=jnp.uint32))))
+
+
+class Shifted(Letters):
+  """With other numbers."""
+
+  def encode_batch(self, texts):
+    return [[token + 1 for token in tokens] for tokens in super().encode_batch(texts)]
+
+  def decode(self, ids):
+    return super().decode([token - 1 for token in ids])
+
+
+def test_a_prefix_has_the_tokens_of_the_targets_vocabulary(translator):
+  requests = []
+
+  class Search:
+    def search(self, params, found, options, batch_size):
+      requests.extend((request.source, request.prefix) for request in found)
+      return ((i, Hypotheses(np.ones((1, 1), int), *np.ones((3, 1), int))) for i in range(len(found)))
+
+  sides = SimpleNamespace(source=Letters(), target=Shifted())
+  options = translator._options(None, None, None, 1)
+  wanted = Wanted(options, 1, 0, iter(["cd", ""]), None, "split", 2, 1, lambda seconds: True, None, str)
+  list(LineSearch(Search(), DecodeConfig(), sides, []).translate(None, ["ab", "ef"], wanted))
+  assert requests == [([97, 98, EOS], [100, 101]), ([101, 102, EOS], [])]

@@ -257,3 +257,18 @@ def test_the_picture_of_many_tokens_has_a_bound(pictures):
   many = Attention(tokens, tokens, tokens, {"cross": np.full((1, 1, 1000, 1000), 0.001, np.float32)})
   for draw in (pictures.matrix, pictures.lines):
     assert max(draw(many, Choice("cross", 0, None, 5)).get_size_inches()) <= 42
+
+
+def test_tokens_and_captions_stand_at_their_sides(pictures, found):
+  target, source = map(inside.visible, found.axes("cross"))
+  [axis] = pictures.lines(found, Choice("cross", 1, 0)).axes
+  for above, tokens in ((True, target), (False, source)):
+    assert [text.get_text() for text in axis.texts if (text.get_position()[1] > 0.5) == above] == tokens
+  [axis] = pictures.matrix(found, Choice("cross", 1)).axes
+  assert [tick.get_text() for tick in axis.get_xticklabels()] == source
+  assert [tick.get_text() for tick in axis.get_yticklabels()] == target
+  assert axis.get_ylabel() == "written" and axis.get_xlabel().startswith("source\n")
+  figure = pictures.grid(found, "cross")
+  assert figure.get_supylabel() == "written" and figure.get_supxlabel().startswith("source ")
+  assert [axis.get_title() for axis in figure.axes] == ["head 1", "head 2", "head 3", "", "", ""]
+  assert [axis.get_ylabel() for axis in figure.axes] == ["layer 1", "", "", "layer 2", "", ""]

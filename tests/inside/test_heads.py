@@ -184,3 +184,18 @@ def test_without_pairs_there_is_nothing_to_measure(translator):
 def test_a_row_of_the_table_has_the_numbers_in_the_order_of_its_header():
   head = Head("cross", 3, 2, 1.5, 0.25, 0.1, 0.2, 0.3, -4.5, 0.0625)
   assert _row(head).split() == ["cross", "3", "2", "1.500", "0.250", "0.100", "0.200", "0.300", "-4.50", "0.0625"]
+
+
+def test_a_cell_of_the_picture_is_of_its_head():
+  pytest.importorskip("matplotlib")
+  from transformer_jax.inside.heads_picture import bleu_lost
+
+  lost = {("cross", layer, head): 10.0 * layer + head for layer in (1, 2) for head in (1, 2, 3)}
+  [axis] = bleu_lost([Head(*place, *[0.5] * 5, value, 0.0) for place, value in lost.items()]).axes
+  columns, rows = ([tick.get_text() for tick in ticks] for ticks in (axis.get_xticklabels(), axis.get_yticklabels()))
+  shown = {}
+  for text in axis.texts:
+    x, y = text.get_position()
+    shown[rows[round(y)], columns[round(x)]] = text.get_text()
+  assert shown == {(str(layer), str(head)): f"{value:.1f}" for (_, layer, head), value in lost.items()}
+  assert axis.images[0].get_array().tolist() == [[11, 12, 13], [21, 22, 23]]

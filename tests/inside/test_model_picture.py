@@ -271,3 +271,14 @@ def test_without_matplotlib(command, monkeypatch):
 def test_help_shows_the_keys(command):
   status, out, _ = command("model", "--config=base", "--help")
   assert status == 0 and "--workdir DIR" in out and "--config.model.d_ff=2048" in out
+
+
+def test_the_decoders_own_attention_is_masked_and_the_other_one_reads_the_encoder():
+  found = [
+    [(box.name, box.reads_memory) for box in boxes(stack) if box.name.endswith("Attention")]
+    for stack in model_parts(options()).stacks
+  ]
+  plain, masked = "Multi-Head Attention", "Masked Multi-Head Attention"
+  assert found == [[(plain, False)], [(masked, False), (plain, True)]]
+  for pre_norm, formula in ((False, "Norm(x + f(x))"), (True, "x + f(Norm(x))")):
+    assert f"each sub-layer f: {formula}" in model_parts(options(pre_norm=pre_norm)).notes

@@ -344,3 +344,23 @@ def test_the_numbers_at_the_top_are_the_last_ones(folder):
   page = page_of(folder)
   assert page.texts["dt"][:2] == ["BLEU", "validation loss"]
   assert page.texts["dd"][:4] == ["21.25", "step 902", "2.125", "step 902"]
+
+
+def test_the_legend_names_training_and_validation(folder):
+  (folder / "metrics.jsonl").write_text('{"step": 250, "split": "train", "loss": 3.5}\n')
+  add_validation(folder, 250, loss=3.25)
+  page = page_of(folder)
+  assert [text.strip() for text in page.texts["li"] if text.strip()] == ["training", "validation"]
+  assert f"evaluate --workdir {folder} --source PREFIX.en --reference PREFIX.de --report" in page.text
+
+
+def test_what_was_done_is_added_up(folder):
+  lines = (
+    {"step": 100, "updates": 100, "skipped": 3, "seconds": 7000, "target_tokens": 250_000},
+    {"step": 200, "updates": 100, "skipped": 1, "seconds": 200, "target_tokens": 250_001},
+  )
+  (folder / "metrics.jsonl").write_text("".join(json.dumps({"split": "train", **line}) + "\n" for line in lines))
+  run = runs.open(folder)
+  facts, _ = facts_of(run, log.read(run.path))
+  assert facts["updates"] == f"200 of {run.config.train.steps:,}, 4 of 200 skipped"
+  assert (facts["time"], facts["seen"]) == ("2 hours of updates", "500,001 target tokens")

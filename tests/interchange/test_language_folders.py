@@ -674,3 +674,37 @@ def test_layers_that_a_folder_lacks_begin_as_training_draws_them(folders, tmp_pa
   assert np.all(params["transform_norm/scale"] == 1)
   for name in ("trunk/pooler/bias", "transform/bias", "transform_norm/bias", "next/bias", "output_bias"):
     assert not np.any(params[name])
+
+
+@pytest.mark.parametrize(
+  ("name", "setting", "field", "default"),
+  [
+    ("bert", "hidden_act", "activation", Activation.GELU),
+    ("bert", "layer_norm_eps", "layer_norm_epsilon", 1e-12),
+    ("bert", "hidden_dropout_prob", "dropout", 0.1),
+    ("bert", "attention_probs_dropout_prob", "attention_dropout", 0.1),
+    ("classes of ours", "id2label", "labels", "LABEL_0,LABEL_1"),
+    ("gpt2", "activation_function", "activation", Activation.GELU_TANH),
+    ("gpt2", "layer_norm_epsilon", "layer_norm_epsilon", 1e-5),
+    ("gpt2", "resid_pdrop", "dropout", 0.1),
+    ("gpt2", "attn_pdrop", "attention_dropout", 0.1),
+  ],
+)
+def test_what_config_json_leaves_out_has_the_librarys_default(folders, tmp_path, name, setting, field, default):
+  shutil.copytree(folders / name, tmp_path / "folder")
+  with_json(tmp_path / "folder", "config.json", lambda content: content.pop(setting))
+  found = (gpt2 if name == "gpt2" else bert).read(ForeignFolder(tmp_path / "folder"))
+  assert getattr(found.config.model, field) == default
+
+
+def test_a_merge_of_number_signs_is_no_comment(folders, tmp_path):
+  shutil.copytree(folders / "gpt2", tmp_path / "older")
+  with_older_files(tmp_path / "older", "gpt2")
+  for name, before, after in (("vocab.json", '"abab"', '"##"'), ("merges.txt", "ab ab\n", "# #\n")):
+    path = tmp_path / "older" / name
+    content = path.read_text()
+    assert content.count(before) == 1
+    path.write_text(content.replace(before, after))
+  import_model(tmp_path / "older", tmp_path / "run", "gpt2")
+  tokenizer = runs.open(tmp_path / "run").tokenizer
+  assert tokenizer.pieces(tokenizer.encode("a##")) == ["a", "##"]

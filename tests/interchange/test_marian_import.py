@@ -20,7 +20,7 @@ from transformer_jax.data import tokenizers
 from transformer_jax.interchange import marian_hf, marian_hf_import
 from transformer_jax.interchange.foreign_folder import ForeignFolder
 from transformer_jax.interchange.import_ import import_model
-from transformer_jax.model.config import ModelConfig
+from transformer_jax.model.config import Activation, ModelConfig
 from transformer_jax.model.params import by_name
 from transformer_jax.runs import averaging, init_from, params_file
 from transformer_jax.runtime import tensor_file
@@ -442,3 +442,10 @@ def test_the_options_of_a_search_come_back(tmp_path, options):
   import_model(folder, tmp_path / "again", "marian-hf")
   decode = runs.open(tmp_path / "again").config.decode
   assert {name: getattr(decode, name) for name in options} == options
+
+
+def test_an_activation_that_is_left_out_is_the_librarys(folder):
+  values = json.loads((folder / "config.json").read_text())
+  del values["activation_function"]
+  (folder / "config.json").write_text(json.dumps(values))
+  assert marian_hf_import.described(ForeignFolder(folder))[0].model.activation is Activation.GELU

@@ -6,8 +6,9 @@ import json
 import pytest
 
 from tests.parity import exported
+from transformer_jax import runs
 from transformer_jax.config import Corpus, LengthPenalty
-from transformer_jax.interchange import safetensors
+from transformer_jax.interchange import ctranslate2, safetensors
 from transformer_jax.interchange.export import export
 from transformer_jax.interchange.import_ import import_model
 
@@ -104,3 +105,11 @@ def test_the_page_tells_no_place_of_this_machine(tmp_path):
   export(tmp_path / "imported", tmp_path / "again", "marian-hf")
   page = (tmp_path / "again" / "README.md").read_text()
   assert "## Provenance" in page and str(tmp_path) not in page
+
+
+def test_the_program_for_ctranslate2_searches_as_the_run_does(tmp_path):
+  config = exported.config()
+  exported.export_of(config, exported.params_of(config), tmp_path, "safetensors")
+  run = runs.open(tmp_path / "run")
+  page = ctranslate2._card(run, run.model()).decode()
+  assert "beam_size=3, patience=1,\n  length_penalty=0.7, max_decoding_length=78, max_input_length=0,\n" in page

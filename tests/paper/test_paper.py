@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import importlib
 import json
+import math
 import operator
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from transformer_jax.model import (
   transformer,
 )
 from transformer_jax.paper import contract, parsing, report, results, tiny
-from transformer_jax.paper.statement import Deviation, Statement
+from transformer_jax.paper.statement import Deviation, Statement, require_close
 from transformer_jax.paper.table4 import PARSERS
 from transformer_jax.runtime import devices
 from transformer_jax.tasks import token_prediction, translation
@@ -161,6 +162,7 @@ CASES = [
   (positional_encoding, "sinusoids", halves, "sinusoids"),
   (positional_encoding, "sinusoids", lambda p, d: jnp.zeros((*p.shape, d)), "only_positions_know_the_order"),
   (transformer.Transformer, "decode", broken.decoder_sees_all, "only_positions_know_the_order"),
+  (transformer.Transformer, "decode", broken.decoder_sees_one_source_token, "encoder_decoder_attention"),
   (translation, "decoder_input", lambda target, positions, start=None: target, "shifted_right"),
   (translation, "decoder_input", lambda target, positions, start=None: target, "causal"),
   (optimizer, "inverse_square_root", one_step_late, "equation_3"),
@@ -302,3 +304,10 @@ def test_the_example_has_axes_that_differ():
   model = tiny.TINY
   sizes = [model.vocab_size, model.d_model, model.d_ff, model.num_heads, model.head_dim_k, model.head_dim_v]
   assert len({*sizes, tiny.ROW_LENGTH, len(tiny.SOURCE), len(tiny.TARGET)}) >= 8
+
+
+@pytest.mark.parametrize("found", [[1.0, math.nan], [math.nan] * 2, [1.0, math.inf], [1.0], [[1.0, 2.0]], 1.0])
+def test_nan_or_another_shape_is_not_close(found):
+  require_close([1.0, 2.00001], [1.0, 2.0], "a thing")
+  with pytest.raises(AssertionError, match="a thing"):
+    require_close(found, [1.0, 2.0], "a thing")

@@ -1,5 +1,6 @@
 """Locks: several may read, one may train, and no lock outlives its process."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -11,6 +12,7 @@ from etils import epath
 from transformer_jax import train
 from transformer_jax.config import Config
 from transformer_jax.runs import locks
+from transformer_jax.runtime import file_locks
 from transformer_jax.runtime.errors import InputError
 
 # As `flock` of util-linux, or any other program, takes the same lock.
@@ -118,3 +120,16 @@ def test_a_new_folder_that_stays_empty_is_removed(tmp_path):
         (folder / "file").write_text("kept")
       raise InputError("the text cannot be read")
   assert old.exists() and not new.exists() and (used / "file").exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_keeps_nobody_out(tmp_path, monkeypatch, number):
+  def flock(*_):
+    raise OSError(number, os.strerror(number))
+
+  monkeypatch.setattr(file_locks.fcntl, "flock", flock)
+  folder = epath.Path(tmp_path)
+  with locks.exclusive_lock(folder), locks.exclusive_lock(folder), locks.reading(folder):
+    assert not locks.is_read(folder)
+  with open(tmp_path / "file", "w") as file:
+    assert file_locks.lock(file) is False

@@ -490,3 +490,11 @@ def test_the_limits_are_those_of_the_page_about_the_server():
     f"less than {server.LEAST_READ >> 10} KiB in {server.SECONDS:g} seconds is dropped",
   ):
     assert words in page, words
+
+
+def test_texts_of_a_form_keep_their_number_and_order(client):
+  fields = (("q", "a"), ("q", ""), ("q", "b"), ("source", "en"), ("target", "de"))
+  parts = "".join(f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in fields)
+  for body, headers in ((f"{parts}--x--\r\n", PARTS), (urllib.parse.urlencode(fields), FORM)):
+    assert client.request("POST", "/translate", body, headers).json == {"translatedText": ["A", "", "B"]}
+  assert client.request("POST", "/translate", "q=&source=en&target=de", FORM).json == {"translatedText": ""}

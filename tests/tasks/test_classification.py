@@ -15,6 +15,7 @@ from tests.model.example import float64, random_params
 from tests.on_devices import over, shares
 from transformer_jax import registry
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
+from transformer_jax.data import encoding
 from transformer_jax.data.batches import Batch
 from transformer_jax.data.labelled import sentence_rows
 from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS
@@ -67,6 +68,20 @@ def test_cached_rows_are_those_of_the_order_of_the_labels(tokenizer, tmp_path, m
     config = dataclasses.replace(CONFIG, model=dataclasses.replace(MODEL, labels=labels))
     found = classification.packed_rows(config, str(tmp_path / "labels.tsv"), tokenizer)
     assert np.asarray(found.rows[:])[:, LABEL].tolist() == [[number] * ROW_LENGTH for number in numbers]
+
+
+def test_sentences_that_are_encoded_a_few_at_a_time_are_all_there(tmp_path, monkeypatch):
+  monkeypatch.setenv("TRANSFORMER_JAX_CACHE", str(tmp_path))
+  monkeypatch.setattr(encoding, "CHARACTERS_AT_ONCE", 3 * 1024)
+  sentences = ["a" * (i % 13) for i in range(17)]
+  lines = [f"{LABELS[i % 3]}\t{sentence}\n" for i, sentence in enumerate(sentences)]
+  (tmp_path / "labels.tsv").write_text("".join(lines))
+  found = classification.packed_rows(CONFIG, str(tmp_path / "labels.tsv"), Letters())
+  expected, cut = sentence_rows(Letters(), sentences, ROW_LENGTH)
+  expected[:, LABEL] = np.arange(17)[:, None] % 3
+  np.testing.assert_array_equal(found.rows, expected)
+  assert found.report.tokens == np.sum(expected[:, TOKEN_TYPES] > 0)
+  assert list(found.report.left_out.values()) == [sum(cut)] == [3]
 
 
 def test_a_sentence_that_just_fits_is_not_cut():

@@ -8,6 +8,7 @@ from transformer_jax.config import Config, Corpus, DataConfig, Document, PieceKi
 from transformer_jax.data import blocks, next_sentence, pipeline
 from transformer_jax.data.documents import open_text
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
 from transformer_jax.model.special_tokens import BOS, EOS
 from transformer_jax.tasks import classification
@@ -98,3 +99,32 @@ def test_rows_are_of_the_text_that_is_asked_for(tmp_path, task):
     config = Config(data=data, model=BERTConfig(vocab_size=128))
     found = next_sentence.packed_rows(config, f"{tmp_path}/valid", Letters())
   assert {chr(token) for token in np.unique(found.rows[:, 0]) if token > 32} == set("xyz")
+
+
+class Wide(Letters):
+  """With numbers that two bytes do not hold, as multilingual BERT has them."""
+
+  def __init__(self):
+    super().__init__("wide", 1 << 17)
+
+  def encode_batch(self, texts):
+    return [[(1 << 16) + token for token in tokens] for tokens in super().encode_batch(texts)]
+
+
+@pytest.mark.parametrize(
+  ("pack", "model"),
+  [
+    (blocks.packed_rows, GPTConfig()),
+    (next_sentence.packed_rows, BERTConfig()),
+    (classification.packed_rows, CLASSIFIER),
+  ],
+)
+def test_rows_hold_the_numbers_of_a_large_vocabulary(tmp_path, pack, model):
+  path, _ = write(tmp_path / "text", ["to", "be", "or", "not"], labels=model is CLASSIFIER)
+  data = DataConfig(corpus=Corpus.TEXT, train=path, row_length=32, cache_dir=str(tmp_path / "cache"))
+  assert np.max(np.array(pack(Config(data=data, model=model), path, Wide()).rows)[:, 0]) == (1 << 16) + ord("t")
+
+
+def test_rows_of_pairs_hold_the_numbers_of_both_sides():
+  for sides in ((Wide(), Letters()), (Letters(), Wide())):
+    assert TokenizerPair(*sides).row_type is np.uint32

@@ -496,3 +496,22 @@ def test_an_update_waits_for_all_but_those_in_flight():
   found._step = lambda state, rows: ("new", {})
   found._update(1)
   assert found._state == "new" and waited == [devices.steps_in_flight()]
+
+
+def test_a_start_records_what_the_next_one_compares(monkeypatch, capfd):
+  packed = PackedRows(np.zeros((0, 4, 3), np.uint16), PackingReport(), "digest")
+  first = json.loads(json.dumps(loop._provenance(packed)))
+
+  def said():
+    loop._report_differences([first], loop._provenance(packed))
+    return capfd.readouterr().err
+
+  assert first["data"] == "digest" and said() == ""
+  with monkeypatch.context() as patch:
+    patch.setattr(loop, "cores", lambda: 97)
+    assert said().startswith("another machine, cores or devices: results are equal up to rounding only\n")
+  with jax.default_matmul_precision("float32"):
+    assert "settings of JAX have changed: results will differ\n  jax_default_matmul_precision " in said()
+  with monkeypatch.context() as patch:
+    patch.setattr(checks, "package_versions", lambda: first["versions"] | {"jax": "0.0"})
+    assert "packages have changed: rounding may differ\n" in said()

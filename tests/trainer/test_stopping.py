@@ -393,3 +393,14 @@ def test_hosts_that_wait_for_rows_tell_each_other_of_a_signal(monkeypatch, mine,
   monkeypatch.setattr(hosts, "gather", lambda text: [text, json.dumps(next(said))])
   assert loop._signal_before_rows(batches, 7, []) == expected
   assert next(said, None) is None
+
+
+def test_the_other_hosts_wait_until_the_main_host_has_written(monkeypatch):
+  """Launchers end all processes with the first one."""
+  done = []
+  trainer = object.__new__(loop.Trainer)
+  trainer._checkpoints = SimpleNamespace(wait=lambda: done.append("written"), close=lambda: done.append("closed"))
+  trainer._metrics = SimpleNamespace(close=lambda: None)
+  monkeypatch.setattr(hosts, "barrier", lambda: done.append("met"))
+  trainer._close()
+  assert done == ["written", "closed", "met"]
