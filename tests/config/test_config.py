@@ -86,7 +86,9 @@ def test_unknown_keys_and_wrong_types_are_named(values, message):
 
 def test_a_long_value_is_not_repeated_as_a_whole():
   """As a stranger's config may have it."""
-  with pytest.raises(InputError, match=r"config\.model\.labels is 'x+\.\.\.x+', but must be the names of") as error:
+  with pytest.raises(
+    InputError, match=r"config\.model\.labels is 'x+\.\.\.x+', but must be the different names of"
+  ) as error:
     serialization.from_dict({"model": {"family": "bert-classifier", "labels": "x" * 5000}})
   assert len(str(error.value)) < 400
 

@@ -95,7 +95,7 @@ def test_what_a_skipped_update_has_read_is_no_progress_but_takes_its_time(tmp_pa
 
 
 def test_the_next_command_has_a_tag_where_lines_need_one():
-  data = DataConfig(corpus=Corpus.TEXT, train="a:en-de+fr", tags=True)
+  data = DataConfig(corpus=Corpus.TEXT, train="a:en+de+fr", tags=True)
   command = summary.next_command(Config(data=data), epath.Path("/runs/many"))
   assert command == "sed 's/^/<2de> /' FILE | transformer-jax translate --workdir /runs/many"
 

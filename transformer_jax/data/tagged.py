@@ -154,10 +154,11 @@ def _parse(part: str, which: str, default: tuple[str, str]) -> tuple[str, list[t
   corpus, languages, weight = found.groups()
   names = languages.split("+")
   _require_few(len(names) * (len(names) - 1), which)
-  one = tuple(languages.split("-")) if len(names) == 1 else None
-  directions = [one] if one else list(itertools.permutations(names, 2))
+  source, _, target = languages.partition("-")
+  is_one = len(names) == 1
+  directions = [(source, target)] if is_one else list(itertools.permutations(names, 2))
   if any(source == target for source, target in directions):
     raise InputError(f"{part!r} in {which!r} has one language twice: write PREFIX:en-de or PREFIX:en+de+fr")
-  if not one and "," in corpus:
+  if not is_one and "," in corpus:
     raise InputError(f"{part!r} in {which!r} has two files, which are one direction: write SOURCE,TARGET:en-de")
   return corpus + weight, directions
