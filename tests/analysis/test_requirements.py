@@ -14,7 +14,7 @@ from configs import base, bert, big, elmo, gpt, rnn
 from tests.analysis.examples import SMALL, TINY, transformer_flops, with_model, with_train
 from tests.on_devices import over
 from transformer_jax.analysis import requirements
-from transformer_jax.config import Config, DataConfig, Decay, TrainConfig
+from transformer_jax.config import Config, DataConfig, Decay, TrainConfig, flags
 from transformer_jax.data.batches import Batch
 from transformer_jax.model.config import Dtype, ModelConfig, Remat
 from transformer_jax.runtime import devices
@@ -270,3 +270,12 @@ def test_r_drop_computes_each_row_twice():
   once, twice = (requirements.flops(with_train(SMALL, r_drop=alpha)) for alpha in (0.0, 5.0))
   assert once.step == 3 * 13 * transformer_flops(SMALL.model, 31)
   assert (twice.step, twice.six_n_d) == (2 * once.step, 2 * once.six_n_d)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["base", "big", "iwslt14"])
+def test_a_config_says_what_plan_counts(name):
+  config, page = flags.read_config(name, {}), (CONFIGS / f"{name}.py").read_text()
+  parameters, operations = re.search(r"counts ([\d,]+) parameters and (\S+) operations", page).groups()
+  assert requirements.parameters(config)["total"] == int(parameters.replace(",", ""))
+  assert requirements.flops(config).step * config.train.steps == pytest.approx(float(operations), rel=0.02)

@@ -1,13 +1,17 @@
-"""The page of `serve` in a real browser: Chromium without a window, if it is installed."""
+"""The pages of `serve`, `attention` and `report` in a real browser: Chromium without a window, if it is installed."""
 
+import json
 import shutil
 
 import numpy as np
 import pytest
 
 from tests.serve.fake import Gate, serving
+from transformer_jax import runs
+from transformer_jax.config import Config, serialization
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.decoding.translation import Translation
+from transformer_jax.inside import report
 from transformer_jax.inside.attention import to_page
 
 pytest.importorskip("selenium")
@@ -257,3 +261,46 @@ def test_a_source_word_that_was_pointed_at_may_be_deleted(browser):
     find(browser, "#source").send_keys(*[Keys.BACKSPACE] * len(" three"))
     wait(browser, lambda: texts(browser, "#queries button") == ["ALWAYS", "2"])
     wait(browser, lambda: weights_said(browser).startswith("ALWAYS looks at"))
+
+
+def test_a_report_says_the_values_of_the_step_that_is_chosen(browser, tmp_path):
+  values = [(100, "train", 1000.0), (200, "train", 100.0), (300, "train", 10.0), (300, "validation", 20.0)]
+  (tmp_path / "config.json").write_text(serialization.to_json(Config()))
+  lines = (json.dumps({"step": step, "split": split, "perplexity": value}) + "\n" for step, split, value in values)
+  (tmp_path / "metrics.jsonl").write_text("".join(lines))
+  (tmp_path / "page.html").write_bytes(report.render([runs.open(tmp_path)]))
+  browser.get(f"file://{tmp_path}/page.html")
+  browser.execute_script("document.querySelector('.plane').focus()")
+  heights = []
+  for key, step, said in ((Keys.HOME, 100, "1,000"), (Keys.ARROW_RIGHT, 200, "100"), (Keys.END, 300, "10")):
+    browser.switch_to.active_element.send_keys(key)
+    assert find(browser, "output").text == f"step {step}"
+    assert texts(browser, ".legend b") == [said, "20" if step == 300 else "20 at 300"]
+    heights.append(float(find(browser, ".dot.train").get_attribute("cy")))
+  assert heights[1] == pytest.approx((heights[0] + heights[2]) / 2)  # the axis is logarithmic
+
+
+def test_each_line_has_its_hypotheses_and_their_attention(page):
+  type_sentence(page, "one two\nthree")
+  assert texts(page, "tbody th") == ["one two", "three"]
+  find(page, "tbody:nth-of-type(2) tr:nth-child(3) label").click()
+  wait(page, lambda: texts(page, "#queries button") == ["THREE!"])
+  assert texts(page, "#keys button") == ["three"]
+
+
+def test_a_warning_is_shown(page):
+  type_sentence(page, "x" * 101)
+  wait(page, lambda: find(page, "#status").text == "line 1 is too long")
+
+
+def test_the_length_penalty_is_used(browser):
+  def translate(lines, options, warn):
+    return [[Translation(f"{options.length_penalty:g}", 0.0, 0.0, 3)] for _ in lines]
+
+  with serving(translate) as client:
+    browser.get(client.url)
+    wait(browser, lambda: find(browser, "#model").text)
+    find(browser, "#source").send_keys("one")
+    wait(browser, lambda: find(browser, "#translation").text == "0.6")
+    Select(find(browser, "#penalty")).select_by_visible_text("1.5")
+    wait(browser, lambda: find(browser, "#translation").text == "1.5")

@@ -69,7 +69,8 @@ def test_translations_that_are_empty_get_no_tag_and_are_counted(run, flags, tran
 
 
 def test_a_search_instead_of_draws(run, flags, translator, tmp_path):
-  assert run(*flags, "--beam-size", 2)[0] == 0
+  status, _, said = run(*flags, "--beam-size", 2)
+  assert status == 0 and f"the run reads en and writes de: {tmp_path / 'mono.txt'} must be in en" in said
   assert corpus_of(tmp_path)[0].decode() == text(translator.translate(LINES))
   status, _, err = run(*flags, "--beam-size", 2, "--seed", 1)
   assert status == 2 and err[0].startswith("transformer-jax: error: --seed is for random choices, but this is a search")

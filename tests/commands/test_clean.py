@@ -17,7 +17,7 @@ PAIRS = [
   ("same\ttext", "SAME  text"),
   ("one", "eins zwei drei vier"),
   ("a house", "das Haus"),
-  ("last \u2028 line", "letzte Zeile"),
+  ("last \u2028 \r line", "letzte\rZeile"),
 ]
 
 

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+import sacrebleu
 
 from tests.commands.lines import LINES, text
 from transformer_jax.commands import output_file
@@ -334,3 +335,13 @@ def test_files_of_unequal_length(run, workdir, files):
     status, out, err = run(*argv)
     assert (status, out) == (2, "")
     assert len(err) == 1 and "has 6" in err[0] and "short has 1" in err[0]
+
+
+def test_score_is_sacrebleus_default_unless_a_flag_says_otherwise(run, tmp_path):
+  ours, reference = "Der Hund sah „Sie“ im Park.", "der Hund sah „Ihn“ im Park."
+  for name, line in (("ours", ours), ("reference", reference)):
+    (tmp_path / name).write_text(f"{line}\n")
+  status, out, _ = run("score", "--hypotheses", tmp_path / "ours", "--reference", tmp_path / "reference", "--json")
+  found = json.loads(out)["scores"]
+  assert status == 0 and found["bleu"]["score"] == sacrebleu.corpus_bleu([ours], [[reference]]).score
+  assert found["chrf"]["score"] == sacrebleu.corpus_chrf([ours], [[reference]]).score

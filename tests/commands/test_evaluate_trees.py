@@ -77,7 +77,7 @@ def test_what_is_no_tree_of_its_sentence_is_refused(run, workdir, files):
     lines[0]: f"line 2 is not one tree with the words of line 2 of {files / 'words'}",
     lines[1] * 2: "line 2 is not one tree",
     "": "line 2 is not one tree",
-    "the dog": "'the' is not expected there",
+    "the dog": f"{files / 'trees'}, line 2: 'the' is not expected there",
   }.items():
     (files / "trees").write_text(text([lines[0], wrong, *lines[2:]]))
     status, _, err = run(*argv)

@@ -298,3 +298,10 @@ def test_a_damaged_file_loads_as_it_was_or_is_refused(exported, model, record_pr
   attempt()  # the whole file is not refused
   refused = damage.read_damaged([exported / params_file.FILE], count, attempt, record_property)
   assert refused > count // 2
+
+
+def test_a_file_of_holes_is_refused(exported):
+  with (exported / params_file.FILE).open("r+b") as file:
+    file.truncate(1 << 40)
+  with pytest.raises(InputError, match=r"has 1,099,511,627,776 bytes, but only [\d,]+ of them are data"):
+    runs.open(exported).model()

@@ -1,5 +1,6 @@
 """How any command ends: its help, the user's mistakes, closed streams."""
 
+import argparse
 import errno
 import os
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from transformer_jax.__main__ import main
+from transformer_jax.__main__ import _parser, main
 from transformer_jax.commands.endings import ending
 from transformer_jax.runtime import versions
 
@@ -204,3 +205,21 @@ def test_the_home_of_an_unknown_user_is_one_sentence(flags, capfd):
 def test_an_error_of_the_system_without_a_name_has_advice_where_there_is_one(number, sentence):
   found = ending(OSError(number, os.strerror(number)), "score")
   assert found == (1, sentence.format(os.strerror(number)))
+
+
+def defaults(parser):
+  """What the help of each flag says of its default, and the default."""
+  for action in parser._actions:
+    if isinstance(action, argparse._SubParsersAction):
+      for each in action.choices.values():
+        yield from defaults(each)
+    said = re.search(r"\(default:? ([^(),]+)", action.help or "")
+    if said and action.default not in (None, "", argparse.SUPPRESS):
+      values = action.default if isinstance(action.default, list | tuple) else [action.default]
+      yield said[1], " ".join(f"{value:g}" if type(value) in (int, float) else str(value) for value in values)
+
+
+def test_the_help_says_the_defaults():
+  in_words = {"all": "0", "no": "False"}  # of --top-k, and of `score --lowercase`
+  found = list(defaults(_parser()))
+  assert len(found) > 30 and not [pair for pair in found if in_words.get(pair[0], pair[0]) != pair[1]]

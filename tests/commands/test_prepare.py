@@ -11,6 +11,7 @@ from tests import prepared_folder
 from transformer_jax.__main__ import main
 from transformer_jax.data import beam_pipeline, manifest, pipeline
 from transformer_jax.runs import locks
+from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.process import cores
 
 
@@ -139,3 +140,21 @@ def test_the_engine_gets_the_flags(command, monkeypatch, flags, expected):
   monkeypatch.setattr(beam_pipeline, "run", run)
   assert main([*command, *flags]) == 0
   assert given == [expected]
+
+
+@pytest.mark.parametrize(
+  ("raised", "kind", "message"),
+  [
+    (
+      RuntimeError("Traceback\na.errors.RunError: cannot write a [while running 'shards-7']"),
+      RunError,
+      "^cannot write a$",
+    ),
+    (RuntimeError("Traceback\na.errors.InputError: bad a [while running 'shards-7']"), InputError, "^bad a$"),
+    (ValueError("lost"), RunError, "^the pipeline failed: lost; if memory was full, .* with fewer --workers$"),
+    (SystemExit(2), InputError, "^Beam does not know these options: see --help$"),
+  ],
+)
+def test_an_error_of_the_pipeline_is_that_of_its_step(raised, kind, message):
+  with pytest.raises(kind, match=message), beam_pipeline._explained():
+    raise raised

@@ -1,6 +1,7 @@
 """`rerank`: weights that are tuned and applied, the features of models, and lists that cannot be read."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -243,6 +244,7 @@ def test_only_a_model_of_several_languages_reads_tags(run, translator, workdir, 
     (tmp_path / "weights").write_text(json.dumps({"score": 1.0, "logp": 1.0, kind: 1.0}))
     status, _, said = run(*flags, f"--{kind}", workdir)
     assert status == 0
+    assert (f"--reverse {workdir} reads en and writes de" in said) == (kind == "reverse")
     return {pair[kind == "reverse"] for pair in asked}, [line for line in said if line.startswith("the tag or code")]
 
   left_out = (
@@ -266,3 +268,11 @@ def test_a_reverse_model_of_several_languages_is_refused(run, workdir, files, tm
   flags = [*files, "--source", tmp_path / "source", "--reference", tmp_path / "reference"]
   status, out, said = run(*flags, "--reverse", workdir)
   assert (status, out) == (2, "") and "its sources need a tag or code, which --reverse does not write" in said[-1]
+
+
+def test_weights_never_take_the_place_of_a_file_of_a_models_run(run, workdir, files, tmp_path, monkeypatch):
+  monkeypatch.setattr(rerank, "_features", lambda *_: pytest.fail("it goes on"))
+  (tmp_path / "source").write_text(text(["a", "b", ""]))
+  flags = ["--reference", tmp_path / "reference", "--source", tmp_path / "source", "--forward", workdir]
+  status, out, [error] = run(*files[:4], Path(workdir) / "config.json", *flags)
+  assert (status, out) == (2, "") and f"is a file of the run in {workdir}: give another one" in error

@@ -13,13 +13,14 @@ import pytest
 
 from transformer_jax import runs
 from transformer_jax.__main__ import main
+from transformer_jax.analysis import plan
 from transformer_jax.commands import experiment, train
 from transformer_jax.config import Config, Corpus, DataConfig, serialization
 from transformer_jax.inside import report
 from transformer_jax.language.config import BERTConfig
 from transformer_jax.model.config import Dtype
 from transformer_jax.runs import digests, resume, run_folder
-from transformer_jax.runtime import devices, files
+from transformer_jax.runtime import compilation_cache, devices, files, hosts
 from transformer_jax.runtime.errors import InputError, RunError
 
 ROOT = Path(__file__).parents[2]
@@ -176,6 +177,8 @@ def test_an_argument_of_a_config_file_is_part_of_the_run_folder(run, tmp_path):
     (["--config.train.batch_tokens=5"], ["config.train.batch_tokens", "config.data.row_length"]),
     (["--config.model=3"], ["config.model", "group"]),
     (["--config=configs/nope.py"], ["configs/nope.py"]),
+    (["--config=mine/multi30k.py"], ["there is no file mine/multi30k.py"]),
+    (["--config=multi30k.json"], ["there is no file multi30k.json"]),
     (["--config=."], ["--config"]),
     (["--workdri=x"], ["--workdri is not a flag", "did you mean --workdir?"]),
     (["--config.modle.num_layers=2"], ["did you mean model.num_layers"]),
@@ -193,6 +196,7 @@ def test_an_argument_of_a_config_file_is_part_of_the_run_folder(run, tmp_path):
     (["--coordinator=a:1", "--hosts=2", "--host=-1"], ["--host is -1", "from 0 to 1"]),
     (["--coordinator=a", "--hosts=2", "--host=1"], ["--coordinator is 'a'", "HOST:PORT"]),
     (["--coordinator=a:70000", "--hosts=2", "--host=1"], ["--coordinator is 'a:70000'", "HOST:PORT"]),
+    (["--coordinator=a:" + "1" * 5000, "--hosts=2", "--host=1"], ["--coordinator is 'a:111", "HOST:PORT"]),
   ],
   ids=lambda value: " ".join(value),
 )
@@ -499,3 +503,37 @@ def test_a_config_that_is_a_pipe_is_refused_as_one(run, tmp_path):
   os.mkfifo(tmp_path / "c.py")
   status, started, _, [*_, last] = run("--config=c.py", "--workdir=W")
   assert (status, started) == (2, []) and "c.py is no file but a pipe or a device: write the config to a file" in last
+
+
+@pytest.mark.parametrize(
+  ("flags", "expected"),
+  [
+    ([], (None, None, None)),
+    (["--hosts=1"], (None, 1, None)),
+    (["--coordinator=a:1", "--hosts=2", "--host=0"], ("a:1", 2, 0)),
+  ],
+)
+def test_hosts_are_joined_by_the_flags(run, monkeypatch, flags, expected):
+  joined = []
+  monkeypatch.setattr(hosts, "join", lambda *given: joined.append(given))
+  status, started, _, _ = run("--config=numbers", *flags)
+  assert (status, len(started), joined) == (0, 1, [expected])
+
+
+def test_what_training_compiles_is_kept(run, monkeypatch):
+  kept = []
+  monkeypatch.setattr(compilation_cache, "use_compilation_cache", lambda: kept.append(True))
+  assert run("--config=numbers")[0] == 0 and kept == [True]
+
+
+@pytest.mark.parametrize("flags", [[], ["--accept-edits"]])
+def test_plan_reads_the_text_as_the_flag_says(bert, monkeypatch, flags):
+  given = []
+
+  def data(config, *, accept_edits=False):
+    given.append(accept_edits)
+    return {"not_measured": "as it happens"}
+
+  monkeypatch.setattr(plan, "data", data)
+  assert main(["plan", "--config=bert:classify", f"--config.train.init_from={bert}", *flags]) == 0
+  assert given == [bool(flags)]

@@ -25,6 +25,7 @@ from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.decoding.translation import Translation
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.paper import formulas
+from transformer_jax.runtime import compilation_cache
 
 
 def test_line_i_is_the_translation_of_line_i(run, translator, workdir):
@@ -380,3 +381,9 @@ def test_a_program_at_both_ends_is_never_left_waiting(process):
   assert process.returncode == 2
   error = f"transformer-jax: error: standard input, line {301 * len(lines) + 2}: "
   assert err.decode().splitlines()[-1].startswith(error)
+
+
+def test_what_a_command_compiles_is_kept(run, translator, workdir, monkeypatch):
+  kept = []
+  monkeypatch.setattr(compilation_cache, "use_compilation_cache", lambda: kept.append(True))
+  assert run("translate", "--workdir", workdir)[0] == 0 and kept == [True]

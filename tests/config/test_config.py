@@ -392,11 +392,43 @@ def test_the_models_of_the_paper(name, sizes, steps):
   assert (decode.beam_size, decode.length_penalty, decode.extra_length) == (4, 0.6, 50)  # §6.1
 
 
-@pytest.mark.parametrize(("name", "schedule"), [("bert", Schedule.LINEAR), ("gpt", Schedule.COSINE)])
-def test_the_optimizers_of_bert_and_gpt(name, schedule):
+@pytest.mark.parametrize(
+  ("name", "schedule", "recipe"),
+  [
+    ("bert", Schedule.LINEAR, (1e-4, 10_000, 0.999, 256 * 512)),
+    ("gpt", Schedule.COSINE, (2.5e-4, 2000, 0.999, 64 * 512)),
+  ],
+)
+def test_the_optimizers_of_bert_and_gpt(name, schedule, recipe):
   """Devlin et al. 2019, A.2; Radford et al. 2018, §4.1: weight decay of 0.01."""
   train = importlib.import_module(f"configs.{name}").get_config("paper").train
   assert (train.optimizer, train.weight_decay, train.schedule) == (Optimizer.ADAMW, 0.01, schedule)
+  assert (train.peak_learning_rate, train.warmup_steps, train.beta2, train.batch_tokens) == recipe
+
+
+@pytest.mark.parametrize("name", ["gpt", "gpt:paper", "bert", "bert:classify", "bert:paper", "elmo"])
+def test_language_models_have_no_label_smoothing(name):
+  assert flags.read_config(name, {}).train.label_smoothing == 0
+
+
+def test_the_config_for_plain_text_scores_plain_text():
+  plain, text = flags.read_config("multi30k:plain", {}), flags.read_config("text", {})
+  assert (text.evaluate.tokenize, text.evaluate.lowercase) == ("13a", False)
+  assert (text.data.row_length, text.decode.max_source_length, text.model.vocab_size) == (128, 256, 8000)
+  assert text.train == plain.train and dataclasses.replace(text.model, vocab_size=9700) == plain.model
+
+
+@pytest.mark.parametrize(("group", "key"), [("data", "tokenizer"), ("train", "init_from")])
+@pytest.mark.parametrize("pieces", [{"unigram_alpha": 0.1}, {"bpe_dropout": 0.1, "pieces": "unigram"}])
+def test_the_kind_of_a_vocabulary_that_is_not_learned_is_not_asked_for(group, key, pieces):
+  values = {"data": {**pieces}, "train": {}}
+  values[group][key] = "x"
+  assert serialization.from_dict(values).data.samples_pieces
+
+
+def test_a_boolean_key_without_a_value_may_stand_before_another_flag():
+  found = flags.read_keys(["--config.debug", "--config.train.steps", "5", "--config.model.pre_norm", "false"])
+  assert found == {"debug": True, "train.steps": 5, "model.pre_norm": False}
 
 
 def test_a_number_without_a_float_is_refused():

@@ -18,6 +18,7 @@ def broken(source: str, target: str, **options) -> list[str]:
   [
     ("a", "b", {}, []),
     (" ", "b", {}, ["an empty side"]),
+    ("a", "\u3000", {}, ["an empty side"]),
     ("a b", "a b c", {"min_length": 3}, ["fewer than 3 words"]),
     ("a b", "a b c", {"max_length": 3}, []),
     ("a b", "a b c", {"max_length": 2}, ["more than 2 words"]),

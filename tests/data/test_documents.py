@@ -140,3 +140,11 @@ def test_a_pipe_is_refused_as_it_can_be_read_only_once(tmp_path):
   os.mkfifo(tmp_path / "text")
   with pytest.raises(InputError, match="text is a pipe, whose text can be read only once: write it to a file"):
     PlainText(str(tmp_path / "text"), Document.LINE)
+
+
+def test_the_fingerprint_is_that_of_all_files_in_their_order(tmp_path):
+  for name in "abc":
+    (tmp_path / name).write_text(f"to be {name}\n")
+  whiches = ["a", "a;b", "b;a", "a;c"]
+  texts = [PlainText(";".join(f"{tmp_path}/{name}" for name in which.split(";")), Document.FILE) for which in whiches]
+  assert len({text.fingerprint() for text in texts}) == len(whiches)

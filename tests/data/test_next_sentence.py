@@ -192,6 +192,10 @@ CHOICES = {
     lambda: [b[0] % 1000 / 499 for _, b, follows in drawn(SHORT_LINES) if not follows],
     0.29,
   ),
+  "the document of another text": (  # its place among the six others
+    lambda: [(b[0] // 1000 - 1 - (b[0] > a[0])) / 5 for a, b, follows in drawn(SHORT_LINES) if not follows],
+    0.35,
+  ),
   "the tokens cut in front": (
     lambda: [side[0] % 100 / (100 - len(side)) for a, b, _ in drawn(LONG_LINES) for side in (a, b)],
     0.06,

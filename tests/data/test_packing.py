@@ -183,3 +183,15 @@ def test_windows_have_8192_pairs():
   first = np.concatenate(list(packing.pack(pairs[:8192], 7, np.uint16)))
   np.testing.assert_array_equal(whole[: len(first)], first)
   assert np.all(whole[: len(first), 0] != 7) and np.any(whole[len(first) :, 0] == 7)
+
+
+def test_a_sentence_is_cut_only_where_it_is_too_long_anyway(monkeypatch):
+  class Twos(Letters):
+    longest_piece = 2
+
+    def encode_batch(self, texts):
+      return [[ord(letter) for letter in text[::2]] for text in texts]
+
+  monkeypatch.setattr(packing, "_CHARACTERS", 1)
+  expected = [([*map(ord, "ace"), EOS], [ord("g"), EOS])]
+  assert encoded([("abcdef", "g")], Twos(), 4, PairCounts()) == expected

@@ -425,3 +425,11 @@ def test_without_locks_what_another_process_packs_is_not_deleted(data, monkeypat
   monkeypatch.setattr(row_cache, "lock", lambda file: False)
   rows_of(data)
   assert folders(data) == [content, f"{content}.half"]
+
+
+def test_home_is_where_the_user_means_it(data, tmp_path, monkeypatch):
+  monkeypatch.setenv("HOME", str(tmp_path))
+  monkeypatch.chdir(tmp_path)
+  for train in ("~/train", "~/train.en,~/train.de"):
+    assert rows_of(dataclasses.replace(data, train=train)).fingerprint == rows_of(data).fingerprint
+  assert row_cache.cache_of(DataConfig(cache_dir="~/cache")) == tmp_path / "cache" / "rows"

@@ -4,9 +4,11 @@ import dataclasses
 import json
 import os
 import re
+import resource
 import shutil
 from collections import Counter
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -379,3 +381,28 @@ def test_a_vocabulary_that_another_process_has_put_there_makes_no_rows(tmp_path)
   with pytest.raises(RunError, match=message):
     preparation._tokenizer(str(tmp_path / "rows"), own.fingerprint())
   assert preparation._tokenizer(str(tmp_path / "rows"), made.fingerprint()).fingerprint() == made.fingerprint()
+
+
+def test_all_files_of_a_folder_may_be_open_at_once(made):
+  soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+  count = len([*Path(made[1].train).glob("*.array_record")])
+  try:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1000, hard))
+    packed(made[1])
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == count + 1024
+  finally:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "tokenizer.model"])
+def test_no_file_outside_of_the_folder_is_read(own, tmp_path, name):
+  data, folder = own
+  (folder / name).rename(tmp_path / name)
+  (folder / name).symlink_to(tmp_path / name)
+  refused(data, InputError, f"{name} is a link that leads out of the folder")
+
+
+def test_a_prepared_folder_may_be_in_the_home_folder(own, monkeypatch):
+  data, folder = own
+  monkeypatch.setenv("HOME", str(folder.parent))
+  assert packed(dataclasses.replace(data, train="~/prepared")).fingerprint == packed(data).fingerprint

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 
+from tests.data.test_lists_of_pieces import listed
 from tests.example_run import write_pairs
 from tests.nasty import LINES
 from transformer_jax.config import Corpus, DataConfig, PieceKind
@@ -178,7 +179,7 @@ def test_a_user_defined_piece_stays_whole(tmp_path):
     )
     return SentencePieceTokenizer.load(tmp_path / f"{prefix}.model")
 
-  tokenizer = learn("tags", user_defined_symbols=["<2de>", "<2d>"])
+  tokenizer = learn("tags", user_defined_symbols=["<2", "<2de>", "<2d>"])
   text = "<2de> riding a<2d>horse"
   assert dropout(tokenizer, 0.0).sample(text, 0, 0, 0) == tokenizer.encode(text)
   tag = tokenizer.encode("<2de>")[-1]
@@ -275,3 +276,8 @@ def test_the_words_of_a_sentence_are_drawn_independently(bpe):
     found = sampler.sample("rides rides", 5, pair, 0)
     equal += found[: len(found) // 2] == found[len(found) // 2 :]
   assert abs(equal - DRAWS * expected) <= 5 * math.sqrt(DRAWS * expected * (1 - expected))
+
+
+def test_a_vocabulary_of_another_toolkit_is_refused():
+  with pytest.raises(InputError, match="cannot be sampled from, as another toolkit made it: leave out"):
+    regularised(listed(), 0.1)

@@ -71,3 +71,13 @@ def test_a_text_of_several_blocks_is_divided_at_its_lines(tmp_path, monkeypatch)
   write(tmp_path / "text", *zip(*pairs, strict=True))
   [parts] = in_parts(str(tmp_path / "text"), 3)
   assert [[*read_part(part)] for part in parts] == [pairs[i : i + 3] for i in range(0, 23, 3)]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_corpus_with_one_compressed_side_is_one_part(tmp_path, language):
+  write(tmp_path / "text", ["a", "b", "c"], ["d", "e", "f"])
+  path = tmp_path / f"text.{language}"
+  path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+  path.unlink()
+  [[part]] = in_parts(str(tmp_path / "text"), 1)
+  assert [*read_part(part)] == [("a", "d"), ("b", "e"), ("c", "f")]

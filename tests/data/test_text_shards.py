@@ -212,3 +212,15 @@ def test_files_that_cannot_be_read_in_shards(data, tmp_path):
   source.unlink()
   with pytest.raises(InputError, match=r"shard_pairs needs plain text, .*: unpack .*train\.en\.gz and .*train\.de, or"):
     text_shards.not_packed_yet(data, Letters())
+
+
+@pytest.mark.parametrize("changed", ["train.de", "other.en"])
+def test_any_file_that_changes_ends_the_run(data, tmp_path, changed):
+  write_pairs(tmp_path / "other", PAIRS)
+  data = dataclasses.replace(data, train=f"{data.train};{tmp_path / 'other'}")
+  pack = pipeline.packing_ahead(data, Letters(), SEED)
+  assert [*pack(0)]
+  path = tmp_path / changed
+  path.write_text(path.read_text().replace("\n", "x\n", 1))
+  with pytest.raises(RunError, match="changed during the run: give it the text"):
+    [*pack(1)]

@@ -276,3 +276,16 @@ def test_a_dataset_prepared_in_another_format(data_dir, tmp_path):
   info.write_text(info.read_text().replace("array_record", "tfrecord"))
   with pytest.raises(InputError, match=r"another format.*set config\.data\.data_dir"):
     open_corpus(config(str(tmp_path)), "train")
+
+
+def test_datasets_may_be_in_the_home_folder(data_dir, tmp_path, monkeypatch):
+  [*open_corpus(config(data_dir), "test")]
+  monkeypatch.setenv("HOME", data_dir)
+  monkeypatch.chdir(tmp_path)
+  assert len([*open_corpus(config("~"), "test")]) == 2 and not [*tmp_path.iterdir()]
+
+
+def test_a_text_that_is_not_utf_8_is_named(data_dir):
+  pairs = module.TfdsPairs("tiny_pairs", "test", "en", "de", data_dir)
+  with pytest.raises(InputError, match=r"^the split 'test' of tiny_pairs, example 3: the text is not valid UTF-8$"):
+    pairs._text(3, b"caf\xe9")

@@ -262,3 +262,7 @@ def test_a_vocabulary_in_a_bucket_without_its_library(monkeypatch):
   monkeypatch.setattr(type(epath.Path("gs://bucket/x")), "open", missing)
   with pytest.raises(InputError, match=r"cannot read gs://bucket/x: for gs:// install etils\[epath-gcs\]"):
     SentencePieceTokenizer.load("gs://bucket/x")
+
+
+def test_a_byte_that_is_a_character_is_shown_as_it(tokenizer):
+  assert tokenizer.pieces(tokenizer.encode("\x07ß")) == [" ", "\x07", "<0xC3>", "<0x9F>"]

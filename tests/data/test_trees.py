@@ -157,7 +157,11 @@ def test_treebanks_are_a_corpus(treebank, tmp_path):
   assert list(corpus) == list(corpus) == [(" ".join(WORDS), TARGET), ("b c", "(NP NN NN )NP")]
   before = corpus.fingerprint()
   (tmp_path / "one.mrg").write_text("(NP (NN b))")
-  assert open_corpus(DataConfig(corpus=Corpus.TREES), treebank).fingerprint() != before
+  now = open_corpus(DataConfig(corpus=Corpus.TREES), treebank).fingerprint()
+  assert now != before
+  with gzip.open(tmp_path / "two.mrg.gz", "wt") as file:
+    file.write("(NP (NN d))")
+  assert open_corpus(DataConfig(corpus=Corpus.TREES), treebank).fingerprint() not in (before, now)
   with pytest.raises(InputError, match=r"none\.mrg does not exist"):
     open_corpus(DataConfig(corpus=Corpus.TREES), f"{tmp_path}/none.mrg")
 

@@ -12,7 +12,7 @@ from tests.model.example import CONFIG, float64, random_params
 from tests.recurrent import example as recurrent
 from tests.recurrent import reference
 from transformer_jax.config import Config, DataConfig
-from transformer_jax.decoding.attention import attention_of_pair, attention_of_text, weights_by_kind
+from transformer_jax.decoding.attention import Attention, attention_of_pair, attention_of_text, weights_by_kind
 from transformer_jax.decoding.generator import Generator
 from transformer_jax.language.gpt import GPT
 from transformer_jax.model.attention import WEIGHTS
@@ -198,3 +198,9 @@ def test_of_a_sentence(translator, lines):
   assert translator.attention(source, target, most=int(weights)).source == found.source
   with pytest.raises(InputError, match=f"has {weights:,} weights of attention, but at most {weights - 1:,} are shown"):
     translator.attention(source, target, most=int(weights) - 1)
+
+
+def test_each_axis_has_its_own_tokens():
+  found = Attention(("a", "</s>"), ("<s>", "b"), ("b", "</s>"), {})
+  axes = [found.axes(kind) for kind in ("encoder", "decoder", "cross")]
+  assert axes == [(found.source, found.source), (("<s>", "b"), ("<s>", "b")), (("b", "</s>"), ("a", "</s>"))]

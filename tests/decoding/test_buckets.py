@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_jax.decoding.buckets import batches, buckets, headroom, large_enough, pad, padded
+from transformer_jax.decoding.buckets import batches, buckets, headroom, large_enough, pad, padded, rows_at_once
+from transformer_jax.runtime import devices
 
 
 @pytest.mark.parametrize(
@@ -69,3 +70,9 @@ def test_pad():
 def test_few_lengths_are_compiled():
   assert [padded(length, 32) for length in (1, 32, 33, 100)] == [32, 32, 64, 128]
   assert [padded(length, 32, 100) for length in (1, 33, 96, 97, 100)] == [32, 64, 96, 100, 100]
+
+
+def test_one_sentence_at_least_is_computed_at_once(monkeypatch):
+  assert [rows_at_once(length, 50) for length in (16, 256, 257, 10**6)] == [16, 1, 1, 1]
+  monkeypatch.setattr(devices, "on_cpu", lambda: False)
+  assert rows_at_once(10**6, 5) == 1 and rows_at_once(16, 48) == rows_at_once(64, 0) > 1

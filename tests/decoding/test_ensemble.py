@@ -239,6 +239,8 @@ def test_what_is_no_ensemble_is_one_sentence(workdirs, mixed):
     Translator.load([])
   with pytest.raises(InputError, match="an ensemble has the attention of each of its models"):
     mixed.attention("abc")
+  with pytest.raises(InputError, match="the next token are given for one model alone"):
+    mixed.next_token("abc")
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import itertools
+import sys
 
 import jax
 import numpy as np
@@ -13,6 +14,7 @@ from transformer_jax.config import Config, DecodeConfig, LengthPenalty
 from transformer_jax.decoding import buckets, programs
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.bucketed_search import BucketedSearch
+from transformer_jax.decoding.line_breaks import without_line_breaks
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runtime import devices, trace_cache
@@ -152,3 +154,9 @@ def test_the_sentences_that_memory_holds_are_counted_for_each_search(monkeypatch
     options = SearchOptions(beam, LengthPenalty.GNMT, 0.6, patience=patience)
     headroom = 16 if patience else 50
     assert searches[layers].slots({}, options, length) == 10**7 // (1000 * layers * beam * (length + headroom))
+
+
+def test_every_end_of_a_line_becomes_a_space():
+  """Of all characters those that Python takes for one."""
+  ends = [end for end in map(chr, range(sys.maxunicode + 1)) if len(f"a{end}b".splitlines()) > 1]
+  assert len(ends) == 10 and without_line_breaks("a".join(ends)) == "a".join(" " * 10)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.data.letters import Letters
 from tests.decoding.conftest import VOCAB
 from transformer_jax.config import Config, Corpus, DataConfig
 from transformer_jax.data.documents import encode_text
@@ -107,3 +108,13 @@ def test_the_decoder_begins_with_the_token_of_the_config(translator):
   expected, found = np.exp(np.float64(logits(translator.params))), other.next_token("abc de", "c")
   assert found.read[0] == tokenizer.pieces([PAD])[0]
   np.testing.assert_allclose(found.probabilities, expected / expected.sum(), rtol=1e-4)
+
+
+def test_probabilities_that_are_not_finite_are_an_error():
+  with pytest.raises(RunError, match="NaN"):
+    next_token._next_token(Letters(), [5], [5], np.array([0.5, np.nan], np.float32))
+
+
+def test_a_beginning_that_is_too_long_is_refused(translator):
+  with pytest.raises(InputError, match="the sentence pair has a sentence of"):
+    translator.next_token("abc", "a " * 99)

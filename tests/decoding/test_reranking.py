@@ -132,3 +132,14 @@ def test_the_weights_give_the_bleu_that_is_told():
 def test_of_equal_candidates_the_first_is_chosen():
   assert reranking.best([np.array([[1.0], [2.0], [2.0]]), np.array([[0.0]])], np.array([1.0])) == [1, 0]
   assert reranking.best([np.array([[1.0], [2.0]])], np.array([-1.0])) == [0]
+
+
+def test_no_change_of_one_weight_is_better(counts):
+  generator = np.random.default_rng(5)
+  for _ in range(10):
+    features = [generator.normal(size=(len(own), 4)) for own in counts]
+    weights, found = reranking.tuned(features, counts)
+    for k in range(4):
+      others = np.where(np.arange(4) == k, 0, weights)
+      slopes = [each[:, k] for each in features]
+      assert reranking.line_search([each @ others for each in features], slopes, counts)[1] <= found + 1e-6

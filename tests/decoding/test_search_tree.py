@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from transformer_jax.config import LengthPenalty
-from transformer_jax.decoding import programs
+from transformer_jax.decoding import programs, search_tree
 from transformer_jax.decoding.beam_search import SearchOptions
-from transformer_jax.decoding.search_tree import FINISHED, KEPT, PRUNED, SearchTree
+from transformer_jax.decoding.search_tree import FINISHED, KEPT, PRUNED, SearchTree, _others
 from transformer_jax.model.special_tokens import BOS, EOS, PAD
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, RunError
 
 SENTENCE = "abc de"
 BEAM = 3
@@ -61,6 +61,8 @@ def test_a_step_extends_what_the_beam_kept(found):
       for fate in (KEPT, FINISHED, PRUNED)
     }
     assert len(by_fate[KEPT]) <= BEAM and len(by_fate[FINISHED]) <= BEAM and len(by_fate[PRUNED]) <= 3
+    # All ends are chosen in the last step.
+    assert len(by_fate[PRUNED]) == (3 if by_fate[KEPT] else 0)
     # No pruned extension is more probable than all that were chosen.
     assert max(by_fate[PRUNED], default=-np.inf) <= max(by_fate[KEPT] + by_fate[FINISHED])
     kept = [node.log_prob for node in tree.nodes if (node.step, node.fate) == (step, PRUNED) and node.token != EOS]
@@ -128,3 +130,17 @@ def test_the_options_are_those_of_translate(translator, params_of_short_outputs,
     np.testing.assert_allclose(node.score, found.score, rtol=1e-5)
     np.testing.assert_allclose(node.score, node.log_prob / ((5 + node.step) / 6) ** alpha, rtol=1e-5)
   assert default.nodes != tree.nodes
+
+
+def test_of_the_pruned_the_most_probable_come_first():
+  """PAD, UNK, BOS, EOS and two words, after two hypotheses."""
+  log_probs = np.log([[0.05, 0.1, 0.1, 0.3, 0.2, 0.25], [0.05, 0.15, 0.1, 0.1, 0.4, 0.2]])
+  found = list(_others(log_probs, {(0, EOS), (1, 4)}, (PAD, BOS), only_eos=False))
+  assert found == [(0, 5), (0, 4), (1, 5), (1, 1), (0, 1), (1, EOS)]
+  assert list(_others(log_probs, {(1, EOS)}, (PAD, BOS), only_eos=True)) == [(0, EOS)]
+
+
+def test_a_search_that_finds_nothing_is_an_error(translator, monkeypatch):
+  monkeypatch.setattr(search_tree, "search_tree", lambda *_: SearchTree([], [], [], [], None))
+  with pytest.raises(RunError, match="NaN"):
+    translator.search_tree(SENTENCE)

@@ -339,6 +339,7 @@ def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines
   ("options", "message"),
   [
     ({"beam_size": 0}, "beam_size is 0, but must be from 1 to 1024"),
+    ({"beam_size": 1025}, "beam_size is 1025, but must be from 1 to 1024"),
     ({"n_best": 4}, "n_best is 4, but must be from 1 to the beam size, which is 3"),
     ({"length_penalty": -1.0}, "length_penalty is -1.0"),
     ({"length_penalty": float("nan")}, "length_penalty is nan"),
@@ -347,6 +348,7 @@ def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines
     ({"patience": float("nan")}, "patience is nan"),
     ({"batch_size": 0}, "batch_size is 0"),
     ({"seed": -1}, "seed is -1, but must be 0 or more"),
+    ({"seed": 2**32}, "seed is 4294967296, but must be 0 or more, and below"),
     ({"window": 0}, "window is 0, but must be positive"),
     ({"first": 0}, "first is 0, but must be positive"),
     ({"first": -1}, "first is -1, but must be positive"),
@@ -381,7 +383,7 @@ def test_other_bad_input(translator):
       call()
   with pytest.raises(InputError, match=r"pair 2 has a sentence of .* tokens, but at most 29 can be read"):
     translator.score([("a", "b"), ("a", "abcdefghij" * 20)])
-  for pairs in (("a source", "its target"), [("a", "b", "c")], [["a"]]):
+  for pairs in (("a source", "its target"), [("a", "b", "c")], [["a"]], [None], [3], [{"a", "b"}]):
     with pytest.raises(InputError, match=r"pair 1 is .* but must be a source and its target"):
       translator.score(pairs)
 
@@ -512,3 +514,11 @@ def test_each_beam_size_counts_as_a_program_and_a_search_forgets_many(translator
 
 def test_a_search_for_one_translation_need_not_finish_the_others(translator):
   assert [translator._options(None, None, None, wanted).n_best for wanted in (1, 2, 3)] == [1, 3, 3]
+
+
+@pytest.mark.parametrize(("codes", "told"), [([], False), ([">>fr<<"], False), ([">>fr<<", ">>de<<"], True)])
+def test_only_a_model_of_several_languages_needs_a_code(codes, told):
+  tokenizer, warnings = Letters(), []
+  tokenizer.codes = codes
+  check_language("a", tokenizer, [], 1, warnings.append)
+  assert bool(warnings) == told

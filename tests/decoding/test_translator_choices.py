@@ -91,6 +91,7 @@ def test_temperature_0_is_greedy_search(translator, lines):
     ({"patience": 1.0}, "patience is 1.0, but must be left out with sampling"),
     ({"seed": -1}, "seed is -1, but must be 0 or more"),
     ({"n_best": 0}, "n_best is 0, but must be from 1 to"),
+    ({"n_best": 1025}, "n_best is 1025, but must be from 1 to 1024"),
   ],
 )
 def test_options_of_sampling_that_cannot_be_used(translator, options, message):
@@ -247,3 +248,24 @@ def test_a_prefix_has_the_tokens_of_the_targets_vocabulary(translator):
   wanted = Wanted(options, 1, 0, iter(["cd", ""]), None, "split", 2, 1, lambda seconds: True, None, str)
   list(LineSearch(Search(), DecodeConfig(), sides, []).translate(None, ["ab", "ef"], wanted))
   assert requests == [([97, 98, EOS], [100, 101]), ([101, 102, EOS], [])]
+
+
+@pytest.mark.parametrize(
+  ("last", "message"),
+  [
+    ([], "line 15 has no prefix"),
+    (["y\u2028z"], "line 15 has the prefix"),
+    ([3], "the prefix of line 15 is of type int"),
+  ],
+)
+def test_lines_with_prefixes_are_counted_over_windows(translator, last, message):
+  class Search:
+    def search(self, params, found, options, batch_size):
+      return ((i, Hypotheses(np.ones((1, 1), int), *np.ones((3, 1), int))) for i in range(len(found)))
+
+  given, warnings, found = iter(["x", "x", "x ", "x", *last]), [], []
+  options = translator._options(None, None, None, 1)
+  wanted = Wanted(options, 1, 0, given, None, "split", 2, 11, lambda seconds: True, None, warnings.append)
+  with pytest.raises(InputError, match=message):
+    found.extend(LineSearch(Search(), DecodeConfig(), Letters(), []).translate(None, ["a"] * 5, wanted))
+  assert len(found) == 4 and [warning.line for warning in warnings] == [13]

@@ -139,3 +139,12 @@ def test_a_seed_by_which_draws_would_differ_is_refused(monkeypatch, seed):
   message = r"SACREBLEU_SEED in the environment is '.{0,30}', but must be a whole number from 1 to 10\^19 - 1"
   with pytest.raises(InputError, match=message):
     bootstrap.resampled([TRANSLATIONS], REFERENCES)
+
+
+def test_the_text_has_each_number_and_the_exact_match_where_it_is_asked_for_and_not_0():
+  found = score(TRANSLATIONS, REFERENCES)
+  bleu, chrf = (of(TRANSLATIONS, [REFERENCES]).score for of in (sacrebleu.corpus_bleu, sacrebleu.corpus_chrf))
+  scores = [f"BLEU {bleu:.2f} ({found.bleu_signature})", f"chrF2 {chrf:.2f} ({found.chrf_signature})"]
+  assert str(found).splitlines() == [*scores, "exact match 33.3% of 3 sentences"]
+  assert found.describe(exact_match=False).splitlines() == [*scores, "3 sentences"]
+  assert str(score(["x"], ["y"])).splitlines()[-1] == "1 sentence"

@@ -210,3 +210,15 @@ def test_all_that_a_launcher_lacks_is_said(monkeypatch):
   monkeypatch.setattr(jax.distributed, "initialize", fails)
   with pytest.raises(RunError, match=r"in order to find each other: add +subdomain: jaxpods; start all"):
     hosts._met(None, None, None)
+
+
+def test_a_machine_with_libtpu_asks_jax_for_its_slice_and_may_be_alone(initialized, monkeypatch):
+  monkeypatch.setattr(hosts, "find_spec", lambda name: object() if name == "libtpu" else None)
+  hosts.join()
+  assert [asked for asked, _ in initialized] == [(None, None, None)]
+
+  def fails(*args, **options):
+    raise ValueError("coordinator_address should be defined.")
+
+  monkeypatch.setattr(jax.distributed, "initialize", fails)
+  hosts.join()  # there is no TPU

@@ -168,3 +168,23 @@ def test_what_is_before_the_first_word_takes_no_link():
   found = Attention(("<2de>", " a", " b", "</s>"), ("<s>", "c", " d"), ("c", " d", "</s>"), {"cross": weights})
   assert links(found, 0) == [(0, 0), (0, 1)]
   assert links(found, 0, first=1) == [(0, 0), (1, 1)]
+
+
+@pytest.mark.parametrize(("link", "there"), [("1-1", True), ("2-0", False), ("0-2", False), ("2p0", False)])
+def test_a_link_by_hand_is_of_words_that_are_there(link, there):
+  try:
+    alignment.require_words(parse_gold(link, "line 1"), "a b", "c d", "line 1")
+  except InputError:
+    assert not there
+  else:
+    assert there
+
+
+def test_the_rate_is_told_with_its_interval(run, tmp_path, monkeypatch):
+  for name in ("text.en", "text.de"):
+    (tmp_path / name).write_text("ab\n")
+  (tmp_path / "gold").write_text("0-0\n")
+  monkeypatch.setattr(alignment, "error_rate", lambda *_: alignment.ErrorRate(0.5, 0.25, 0.75, 0.125, 0.375))
+  status, _, [said] = run("--data", tmp_path / "text", "--gold", tmp_path / "gold")
+  numbers = "0.500 (95% interval 0.250 to 0.750), precision 0.125, recall 0.375, 1 pairs"
+  assert status == 0 and said == f"alignment error rate {numbers}"

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ import pytest
 from transformer_jax import runs
 from transformer_jax.commands import attention as command
 from transformer_jax.decoding.attention import Attention
+from transformer_jax.decoding.generator import Generator
 from transformer_jax.decoding.translation import Translation
 from transformer_jax.decoding.translator import Translator
 from transformer_jax.inside import attention as inside
 from transformer_jax.inside.attention import Choice
-from transformer_jax.language.config import ELMoConfig
+from transformer_jax.language.config import BERTConfig, ELMoConfig, GPTConfig
 from transformer_jax.runtime.errors import InputError
 
 COMMAND = ("attention",)
@@ -272,3 +274,50 @@ def test_tokens_and_captions_stand_at_their_sides(pictures, found):
   assert figure.get_supylabel() == "written" and figure.get_supxlabel().startswith("source ")
   assert [axis.get_title() for axis in figure.axes] == ["head 1", "head 2", "head 3", "", "", ""]
   assert [axis.get_ylabel() for axis in figure.axes] == ["layer 1", "", "", "layer 2", "", ""]
+
+
+def test_the_matrix_is_of_the_layer_and_the_head_that_are_chosen(pictures, found):
+  weights = found.weights["cross"]
+  for choice, expected in (
+    (Choice("cross", 0), weights[0].mean(axis=0)),
+    (Choice("cross", 0, 2), weights[0, 2]),
+    (Choice("encoder", 0, 2), weights[1].mean(axis=0)),
+  ):
+    cells = pictures.pictures(found, choice)["cross"].axes[0].collections[0].get_array()
+    np.testing.assert_allclose(cells, expected)
+
+
+def test_each_head_of_a_word_has_its_number_its_colour_and_its_bars(pictures, found):
+  from matplotlib.colors import to_hex
+
+  figure = pictures.lines(found, Choice("cross", 0, None, 2))
+  [axis], [legend] = figure.axes, figure.legends
+  assert [text.get_text() for text in legend.get_texts()] == ["1", "2", "3"]
+  colours = [to_hex(line.get_color()) for line in axis.lines]
+  assert len({*colours}) == 3 and [to_hex(lines.get_edgecolor()[0]) for lines in axis.collections] == colours
+  assert [to_hex(bar.get_facecolor()) for bar in axis.patches] == [colour for colour in colours for _ in range(7)]
+  np.testing.assert_allclose([bar.get_alpha() for bar in axis.patches], found.weights["cross"][0, :, 2].ravel())
+  bold = [text.get_text() for text in axis.texts if text.get_weight() == "bold"]
+  assert bold == [inside.visible(found.target)[2]]
+  assert figure.get_supxlabel().endswith("layer 1, a colour for each head")
+  assert pictures.lines(found, Choice("cross", 1)).get_supxlabel().endswith("layer 2, mean of the heads")
+
+
+def test_a_language_model_shows_the_text_at_the_step_that_is_asked_for(workdir, monkeypatch):
+  run = runs.open(workdir)
+  run.config.model = GPTConfig(277, num_layers=1, d_model=8, num_heads=2)
+  loaded = lambda run, *, step: SimpleNamespace(attention=lambda text: (step, text))  # noqa: E731
+  monkeypatch.setattr(Generator, "load", loaded)
+  assert inside.attention_of(run, 3, "ab") == (3, "ab")
+  run.config.model = BERTConfig(277, num_layers=1, d_model=8, num_heads=2)
+  restored = lambda run, *, step: SimpleNamespace(config=step, params="p", tokenizer="t")  # noqa: E731
+  monkeypatch.setattr(type(run), "model", restored)
+  monkeypatch.setattr(inside, "encoder_attention", lambda *given: given)
+  assert inside.attention_of(run, 3, "ab") == (3, "p", "t", "ab")
+
+
+@pytest.mark.parametrize(
+  "sides", [((), ("<s>", "x"), ("x", "</s>")), (("[CLS]", "x", "[SEP]"), (), ())], ids=["gpt", "bert"]
+)
+def test_the_page_of_a_language_model_has_its_sentence_alone(sides):
+  assert command._texts(argparse.Namespace(sentence="ab", target=None), Attention(*sides, {})) == ["ab"]

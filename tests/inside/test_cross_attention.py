@@ -29,6 +29,11 @@ def test_the_margins_have_room_for_wide_letters(token):
   assert min(found.top, found.left) - 5 >= (11 if token == "WWWWWW" else 12) * len(token)
 
 
+def test_each_margin_is_that_of_its_own_tokens():
+  found = matrix_of(Attention(("a", "</s>"), ("<s>",), ("a long token", "</s>"), {"cross": WEIGHTS[..., :2]}))
+  assert found.left > 12 * 7 > found.top
+
+
 def test_without_cross_attention_there_is_none():
   with pytest.raises(InputError, match="no cross-attention"):
     matrix_of(Attention((), READ, TARGET, {"decoder": WEIGHTS}))

@@ -104,3 +104,15 @@ def test_each_tick_is_labelled_with_its_own_number(low, high):
   for place, label in ticks:
     value = low + place / 1e6 * (high - low)
     assert not label.endswith(".0") and float(label.replace(",", "")) == pytest.approx(value, abs=(high - low) * 1e-6)
+
+
+def test_each_quantity_has_its_kind_of_axis(tmp_path):
+  lines = [
+    {"step": 1, "split": "train", "perplexity": 1000.0, "gradient_norm": 0.0, "accuracy": 0.75, "loss": 7.0},
+    {"step": 2, "split": "train", "perplexity": 10.0, "gradient_norm": 3.0, "accuracy": 0.5, "loss": 6.0},
+  ]
+  (tmp_path / log.FILE).write_text("".join(json.dumps(line) + "\n" for line in lines))
+  found = {chart.quantity.name: chart.y for chart in curves.charts([log.read(epath.Path(tmp_path))])}
+  logarithmic = {name: axis.logarithmic for name, axis in found.items()}
+  assert logarithmic == {"loss": False, "perplexity": True, "accuracy": False, "gradient_norm": False}  # 0 has no log
+  assert found["accuracy"].low == 0 and 5 < found["loss"].low < 6

@@ -56,3 +56,15 @@ def test_characters_that_xml_forbids_are_replaced_in_labels_of_ticks():
   svg = files(matrix(attention, Choice("cross", 0, 0, None)))[0]["svg"]
   ElementTree.fromstring(svg)
   assert "a\ufffdb" in svg.decode()
+
+
+def test_an_arrow_points_to_its_last_place():
+  pytest.importorskip("matplotlib")
+  from transformer_jax.inside.figures import Page
+
+  page = Page(2, 2)
+  page.line((0, 0), (1, 0), (1, 1), arrow=True)
+  [head] = page.axis.texts
+  assert (head.xy, head.get_position()) == ((1, 1), (1, 0))
+  page.line((0, 0), (1, 0))
+  assert len(page.axis.texts) == 1

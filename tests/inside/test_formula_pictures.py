@@ -84,6 +84,8 @@ def test_the_picture_of_the_learning_rate(d_model, warmups, last):
   for line, expected in zip(figure.axes[0].lines, schedule_picture.rates(d_model, sorted(warmups), last), strict=True):
     np.testing.assert_array_equal(line.get_xydata(), np.stack([expected.steps, expected.rates], axis=1))
     assert f"warmup {expected.warmup:,}" in line.get_label()
+    assert line.get_xdata()[line.get_markevery()].tolist() == [step for step in [expected.warmup] if step <= last]
+    assert (line.get_linewidth() > 2) == (expected.warmup == warmups[0])
 
 
 @pytest.mark.parametrize(
@@ -189,6 +191,8 @@ def test_the_picture_of_smoothing(vocab, smoothings):
   for number, (smoothing, line) in enumerate(zip(smoothings, figure.axes[1].lines, strict=True)):
     p, loss = line.get_xydata().T
     np.testing.assert_allclose(loss, smoothing_picture.losses(p, vocab, smoothing))
+    [point] = line.get_markevery()
+    assert p[point] == pytest.approx(1 - smoothing + smoothing / vocab, abs=2e-3)
     heights = [bar.get_height() for bar in figure.axes[0].patches[vocab * number : vocab * (number + 1)]]
     assert heights == smoothing_picture.targets(vocab, smoothing).tolist()
   bars = figure.axes[0].patches[: vocab * len(smoothings)]
@@ -232,6 +236,11 @@ def test_the_commands(command, tmp_path, argv, inside):
     (["softmax", "--d-k", 0], "--d-k is 0, but must be from 1"),
     (["smoothing", "--label-smoothing", 1], "--label-smoothing is 1.0, but must be at least 0 and below 1"),
     (["smoothing", "--vocab-size", 1], "--vocab-size is 1, but must be from 2"),
+    (["schedule", "--config=base", "--config.train.schedule=cosine"], "config.train.schedule is cosine, but"),
+    (["schedule", "--config=base", "--warmup", *range(1, 9)], "--warmup is 8 numbers, but must be at most 7 numbers"),
+    (["softmax", "--seed", -1], "--seed is -1, but must be 0 or more"),
+    (["softmax", "--d-k", *range(1, 8)], "--d-k is 7 numbers, but must be at most 6 numbers"),
+    (["smoothing", "--label-smoothing", *[0.1] * 5], "--label-smoothing is 5 numbers, but must be at most 4 numbers"),
   ],
 )
 def test_mistakes_are_one_sentence(command, argv, message):

@@ -116,6 +116,35 @@ def test_the_picture(picture, steps, word):
     picture.draw(steps, 8)
 
 
+def test_each_matrix_has_its_numbers_and_the_frames_are_of_the_word(picture):
+  from tests.inside.drawn import texts
+
+  steps = head_steps.toy()
+  figure = picture.draw(steps, 3)
+  [axis], shown = figure.axes, texts(figure)
+  matrices = dict(zip(("W_Q", "W_K", "W_V"), steps.matrices, strict=True))
+  matrices |= {name: getattr(steps, name) for name in ("x", "q", "k", "v", "scores", "weights", "z")}
+  for name, values in matrices.items():  # behind the title: the formula and the numbers of the columns
+    first = shown.index(name) + 2 + values.shape[1]
+    assert [float(text) for text in shown[first : first + values.size]] == pytest.approx(values.ravel(), abs=0.006)
+  rows = {round(text.get_position()[1], 6) for text in axis.texts if text.get_text() == "3 you"}
+  framed = [patch for patch in axis.patches if patch.get_linewidth() == 1.8]
+  assert len(framed) == 5 and {round(box.get_y() + box.get_height() / 2, 6) for box in framed} == rows
+  assert any(text.endswith("in the thick frames is query 3, you") for text in shown)
+
+
+@pytest.mark.parametrize(("layer", "place"), [(None, 2), (1, 0), (2, 1)])
+def test_the_layer_is_the_last_unless_it_is_given(translator, monkeypatch, layer, place):
+  model = dataclasses.replace(translator.config.model, encoder_layers=3)
+  params = {"encoder": {f"layers_{i}": {"attention": np.float32(i)} for i in range(3)}}
+  monkeypatch.setattr(head_steps, "_captured", lambda module, path, *_, **__: path)
+  monkeypatch.setattr(head_steps, "_steps", lambda captured, params, head, title, *_: (captured, float(params), title))
+  config = dataclasses.replace(translator.config, model=model)
+  found = head_steps.of_model(Model(config, params, translator._tokenizer, 0), "abc", layer)
+  path = "encoder", f"layers_{place}", "attention"
+  assert found == (path, place, f"layer {place + 1}, head 1 of the encoder")
+
+
 def test_a_long_sentence(picture):
   with pytest.raises(InputError, match="the sentence has 8 tokens with its end, but the picture has room for 7"):
     picture.draw(head_steps.toy()._replace(q=np.zeros((8, 4))))

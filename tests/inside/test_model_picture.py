@@ -249,6 +249,7 @@ def test_mistakes_are_one_sentence(command, argv, message):
   ("argv", "message"),
   [
     (["model", "--workdir", "W", "--config=base"], "--workdir and --config exclude each other"),
+    (["model", "--workdir", "W", "--config.model.num_layers=3"], "--workdir and --config exclude each other"),
     (["unrolled", "--config=gpt"], "config.model.family is gpt, which is no recurrent model"),
     (["model", "--config.model.heads=2"], "model.heads"),
     (["search", "--workdir", "W", "--sentence", "\udcff"], "--sentence is not UTF-8: write it in UTF-8"),
@@ -282,3 +283,23 @@ def test_the_decoders_own_attention_is_masked_and_the_other_one_reads_the_encode
   assert found == [[(plain, False)], [(masked, False), (plain, True)]]
   for pre_norm, formula in ((False, "Norm(x + f(x))"), (True, "x + f(Norm(x))")):
     assert f"each sub-layer f: {formula}" in model_parts(options(pre_norm=pre_norm)).notes
+
+
+def test_the_numbers_stand_by_the_names_of_the_stacks(picture):
+  from tests.inside.drawn import texts
+
+  parts = model_parts(options(encoder_layers=3, decoder_layers=1))
+  shown = texts(picture.draw(parts, "a"))
+  for stack, layers, about in zip(parts.stacks, (3, 1), ("N = 3 layers", "N = 1 layer"), strict=True):
+    first, each = shown.index(stack.name.capitalize()) + 1, stack.layer_parameters
+    assert shown[first : first + 3] == [about, f"{layers * each:,}", f"{layers} \N{MULTIPLICATION SIGN} {each:,}"]
+    assert shown[shown.index(f"{stack.name}, with embeddings") + 1] == f"{stack.parameters:,}"
+
+
+@pytest.mark.parametrize(("backwards", "words"), [(True, "from right to left"), (False, "from left to right")])
+def test_the_order_of_reading_is_said(backwards, words):
+  from transformer_jax.inside.unrolled import unrolled
+
+  model = dataclasses.replace(FAMILIES["gru"], reverse_source=backwards)
+  [first] = model_parts(model).stacks[0].sublayers[0]
+  assert words in first.lines and unrolled(model).about.endswith(words)

@@ -42,6 +42,9 @@ def test_each_bar_has_the_name_of_its_token():
   axis = picture.draw(example((), ("<s>",), [0.1, 0.2, 0.0004, 0.6]), 7).axes[0]
   assert [label.get_text() for label in axis.get_yticklabels()][:4] == ["⏎", "$x$", "␣Haus", "␣"]
   assert [bar.get_width() for bar in axis.patches][:4] == pytest.approx([0.6, 0.2, 0.1, 0.0004])
+  numbers = {round(text.get_position()[1]): text.get_text().strip() for text in axis.texts}
+  assert [numbers[place] for place in range(4)] == ["0.600", "0.200", "0.100", "below 0.001"]
+  assert numbers[7] == "0.100"  # of all others together
 
 
 def test_the_command(run, translator, tmp_path):

@@ -14,12 +14,14 @@ from etils import epath
 
 from tests.inside.test_scored import without_attention
 from transformer_jax import runs
+from transformer_jax.config import Config, TrainConfig
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside import log, report
 from transformer_jax.inside.facts import config_of, facts_of
 from transformer_jax.inside.log import Sample
 from transformer_jax.inside.scored import Text, Translations, scored
 from transformer_jax.interchange.export import export
+from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runs import averaging
 from transformer_jax.runtime.errors import InputError
 
@@ -364,3 +366,19 @@ def test_what_was_done_is_added_up(folder):
   facts, _ = facts_of(run, log.read(run.path))
   assert facts["updates"] == f"200 of {run.config.train.steps:,}, 4 of 200 skipped"
   assert (facts["time"], facts["seen"]) == ("2 hours of updates", "500,001 target tokens")
+
+
+def test_only_what_is_set_is_no_default():
+  keys = config_of(Config(model=ModelConfig(dtype=Dtype.BFLOAT16), train=TrainConfig(steps=7)))
+  set_here = {name: key.value for name, key in keys.items() if not key.default}
+  assert set_here == {"model.dtype": "bfloat16", "train.steps": "7"}
+
+
+def test_what_is_set_is_bold_and_what_differs_is_marked(older, folder):
+  config = json.loads((folder / "config.json").read_text())
+  config["train"]["seed"] = 7
+  (folder / "config.json").write_text(json.dumps(config))
+  page = report.render([runs.open(older), runs.open(folder)]).decode()
+  cells = '<td><code>0</code></td><td><code class="changed">7</code></td>'
+  assert f'<tr class="differs"><th scope="row"><code>train.seed</code></th>{cells}</tr>' in page
+  assert page.count('class="differs"') == 1

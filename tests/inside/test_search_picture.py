@@ -125,3 +125,18 @@ def test_the_search_has_the_flags(run, translator, tmp_path, monkeypatch):
   flags = ["--beam-size", 3, "--length-penalty", 0.7, "--patience", 2, "--n-best", 2]
   assert run("--sentence", "ab", *flags, "--output", tmp_path / "x.svg")[0] == 0
   assert asked == [(("ab",), {"n_best": 2, "beam_size": 3, "length_penalty": 0.7, "patience": 2.0})]
+
+
+@pytest.mark.parametrize(
+  ("penalty", "formula", "divisor"),
+  [(LengthPenalty.GNMT, "((5 + |Y|) / 6)^0.6", (7 / 6) ** 0.6), (LengthPenalty.FAIRSEQ, "|Y|^0.6", 2**0.6)],
+)
+def test_the_lines_above_say_how_the_score_is_made(penalty, formula, divisor):
+  from tests.inside.drawn import texts
+
+  ends = [Node(1, 2, EOS, -3.0, FINISHED, -3.0 / divisor), Node(0, 1, EOS, -9.0, FINISHED, -9.0)]
+  nodes = [Node(None, 0, BOS, 0.0, KEPT), Node(0, 1, 7, -1.0, KEPT), *ends]
+  tree = SearchTree(nodes, ["a"] * 4, [2, 3], ["house", "home"], SearchOptions(2, penalty, 0.6))
+  shown = texts(picture.draw(tree, "a"))
+  assert f"score {-3 / divisor:.3f} = log P -3.000 / length penalty {divisor:.3f}" in shown
+  assert f"beam size 2, length penalty {formula} for |Y| tokens" in shown

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -119,3 +120,16 @@ def test_the_command(command, tmp_path):
   output = tmp_path / "unrolled.svg"
   status, out, _ = command("unrolled", "--config=rnn:gru", "--config.model.num_layers=1", "--output", output)
   assert (status, out) == (0, f"{output}\n") and "<!-- rnn-gru -->" in output.read_text()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_arrow_points_to_what_is_computed(picture, name):
+  model = unrolled(MODELS[name])
+  page = picture.Page(7, 9)
+  drawn = picture._Picture(page, model, 0.5)
+  for edge in model.edges:
+    before = len(page.axis.texts)
+    drawn.arrow(edge)
+    for head in page.axis.texts[before:]:
+      far = {n: math.dist(head.xy, (drawn.x(node.x), drawn.y(node.y))) for n, node in model.nodes.items()}
+      assert min(far, key=far.get) == edge.end

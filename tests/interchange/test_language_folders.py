@@ -659,7 +659,7 @@ def test_a_copy_of_an_array_must_be_equal_to_it(folders, tmp_path):
     import_model(tmp_path / "there", tmp_path / "again", "gpt2")
 
 
-def test_layers_that_a_folder_lacks_begin_as_training_draws_them(folders, tmp_path):
+def test_layers_that_a_folder_lacks_begin_as_training_draws_them(folders, tmp_path, capsys):
   """N(0, 0.02^2), biases of 0 and scales of 1."""
   shutil.copytree(folders / "bert of ours", tmp_path / "there")
   path = tmp_path / "there" / "model.safetensors"
@@ -667,6 +667,9 @@ def test_layers_that_a_folder_lacks_begin_as_training_draws_them(folders, tmp_pa
   later = ("cls.", "bert.pooler.")
   safetensors.numpy.save_file({name: x for name, x in arrays.items() if not name.startswith(later)}, path)
   import_model(tmp_path / "there", tmp_path / "run", "bert")
+  told = " ".join(capsys.readouterr().err.split())
+  assert "has no bert.pooler.dense.bias, bert.pooler.dense.weight, cls.predictions.bias, " in told
+  assert "cls.seq_relationship.weight: they are new, and say nothing before they are trained" in told
   params = by_name(jax.device_get(runs.open(tmp_path / "run").model().params))
   drawn = [params[f"{name}/kernel"].ravel() for name in ("trunk/pooler", "transform", "next")]
   assert sum(map(len, drawn)) == 36 + 36 + 12
@@ -708,3 +711,41 @@ def test_a_merge_of_number_signs_is_no_comment(folders, tmp_path):
   import_model(tmp_path / "older", tmp_path / "run", "gpt2")
   tokenizer = runs.open(tmp_path / "run").tokenizer
   assert tokenizer.pieces(tokenizer.encode("a##")) == ["a", "##"]
+
+
+@pytest.mark.parametrize("kind", ["BertTokenizer", "PreTrainedTokenizerFast"])
+def test_control_characters_are_kept_only_where_the_library_keeps_them(folders, tmp_path, kind):
+  """The library's BERT deletes them, whatever tokenizer.json says."""
+  shutil.copytree(folders / "bert", tmp_path / "folder")
+  with_json(tmp_path / "folder", "tokenizer.json", lambda content: content["normalizer"].update(clean_text=False))
+  with_json(tmp_path / "folder", "tokenizer_config.json", lambda content: content.update(tokenizer_class=kind))
+  if kind == "BertTokenizer":
+    with pytest.raises(InputError, match="clean_text is False, but must be True: the library's BertTokenizer deletes"):
+      import_model(tmp_path / "folder", tmp_path / "run", "bert")
+  else:
+    import_model(tmp_path / "folder", tmp_path / "run", "bert")
+    assert runs.open(tmp_path / "run").tokenizer.vocabulary.clean is False
+
+
+def test_the_masks_of_an_older_gpt2_are_no_parameters(folders, tmp_path):
+  """They are in the published file, whose names have no `transformer.`."""
+  shutil.copytree(folders / "gpt2", tmp_path / "older")
+  path = tmp_path / "older" / "model.safetensors"
+  arrays = {name.removeprefix("transformer."): array for name, array in safetensors.numpy.load_file(path).items()}
+  masks = {"h.0.attn.bias": np.tri(11, dtype=np.uint8)[None, None], "h.0.attn.masked_bias": np.array(-1e4, np.float32)}
+  for prefix in ("", "transformer."):
+    named = {prefix + name: array for name, array in {**arrays, **masks}.items()}
+    safetensors.numpy.save_file(named, path)
+    found, expected = (gpt2.read(ForeignFolder(each)).arrays for each in (tmp_path / "older", folders / "gpt2"))
+    assert found.keys() == expected.keys()
+    for name, array in found.items():
+      np.testing.assert_array_equal(array, expected[name])
+
+
+def test_two_arrays_for_one_parameter_are_refused(folders, tmp_path):
+  shutil.copytree(folders / "gpt2", tmp_path / "there")
+  path = tmp_path / "there" / "model.safetensors"
+  arrays = safetensors.numpy.load_file(path)
+  safetensors.numpy.save_file({**arrays, "wte.weight": arrays["transformer.wte.weight"] + 1}, path)
+  with pytest.raises(InputError, match="which are one: copy it again"):
+    gpt2.read(ForeignFolder(tmp_path / "there"))

@@ -449,3 +449,22 @@ def test_an_activation_that_is_left_out_is_the_librarys(folder):
   del values["activation_function"]
   (folder / "config.json").write_text(json.dumps(values))
   assert marian_hf_import.described(ForeignFolder(folder))[0].model.activation is Activation.GELU
+
+
+def test_the_files_forbid_pad_and_bos_end_at_the_limit_and_keep_spaces(original):
+  search, texts = (json.loads((original / f"{name}_config.json").read_text()) for name in ("generation", "tokenizer"))
+  assert (search["suppress_tokens"], search["forced_eos_token_id"]) == ([0, 2], 3)
+  assert texts["clean_up_tokenization_spaces"] is False and texts["model_max_length"] == 61
+
+
+@pytest.mark.parametrize(("limit", "extra"), [(2000, 1024), (None, 255)])
+def test_the_room_of_an_output(folder, limit, extra):
+  """It has a most; without `max_length` it is that of the positions, which are 512."""
+  edit(folder / "generation_config.json", max_length=limit)
+  decode = marian_hf_import.described(ForeignFolder(folder))[0].decode
+  assert (decode.max_source_length, decode.extra_length) == (256, extra)
+
+
+def test_nothing_is_told_of_the_end_of_a_greedy_search(folder):
+  edit(folder / "generation_config.json", num_beams=1, early_stopping=False)
+  assert marian_hf_import.described(ForeignFolder(folder))[2] == ()

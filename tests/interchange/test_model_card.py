@@ -2,15 +2,17 @@
 
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from tests.parity import exported
 from transformer_jax import runs
-from transformer_jax.config import Corpus, LengthPenalty
-from transformer_jax.interchange import ctranslate2, safetensors
+from transformer_jax.config import Config, Corpus, LengthPenalty
+from transformer_jax.interchange import ctranslate2, model_card, safetensors
 from transformer_jax.interchange.export import export
 from transformer_jax.interchange.import_ import import_model
+from transformer_jax.runs.run import Model
 
 LOG = [
   {"split": "train", "step": 7, "loss": 2.25, "perplexity": 9.5},
@@ -113,3 +115,39 @@ def test_the_program_for_ctranslate2_searches_as_the_run_does(tmp_path):
   run = runs.open(tmp_path / "run")
   page = ctranslate2._card(run, run.model()).decode()
   assert "beam_size=3, patience=1,\n  length_penalty=0.7, max_decoding_length=78, max_input_length=0,\n" in page
+
+
+@pytest.mark.parametrize(("longest", "rows"), [(61, 1026), (2003, 2003 + exported.EXTRA + 2)])
+def test_ctranslate2_has_positions_for_1026_tokens_or_more(longest, rows):
+  config = exported.config()
+  config = dataclasses.replace(config, decode=dataclasses.replace(config.decode, max_source_length=longest))
+  found = ctranslate2._positions(Model(config, {}, exported.tokenizer(), 0), {})
+  shapes = {name: table.shape for name, table in found.items()}
+  assert shapes == {"encoder/positions": (rows, 22), "decoder/positions": (rows, 22)}
+
+
+@pytest.mark.parametrize(
+  "changes",
+  [{"penalty": LengthPenalty.GNMT, "length_penalty": 0.0}, {"patience": 0.0}, {"patience": 2.0, "beam_size": 1}],
+)
+def test_nothing_is_told_of_a_search_that_is_the_same(changes):
+  assert model_card.search_notes(dataclasses.replace(exported.config().decode, **changes)) == []
+
+
+@pytest.mark.parametrize(("changes", "shown"), [({"patience": 2.0}, 2), ({"patience": 0.0, "beam_size": 1}, 1)])
+def test_the_program_for_ctranslate2_has_the_patience_of_the_run(tmp_path, capsys, changes, shown):
+  config = exported.config()
+  config = dataclasses.replace(config, decode=dataclasses.replace(config.decode, **changes))
+  exported.export_of(config, exported.params_of(config), tmp_path, "safetensors")
+  run = runs.open(tmp_path / "run")
+  assert f", patience={shown}," in ctranslate2._card(run, run.model()).decode()
+  assert "patience of 0" not in capsys.readouterr().err
+
+
+def test_the_page_tells_that_training_began_with_another_run():
+  history = [{"data": "a text", "init_from": {"run": "/home/a/run", "step": 3}}]
+  run = SimpleNamespace(provenance=history, imported=None, averaged=None)
+  found = model_card._origin(run, Model(Config(), {}, None, 7))
+  assert found == (
+    "Trained by transformer_jax; the checkpoint of step 7. Training began with the parameters of another run."
+  )

@@ -119,3 +119,13 @@ def test_parameters_that_fill_a_file_are_beside(tmp_path, monkeypatch):
   with pytest.raises(InputError, match="parameters are too many for a program: choose --parameters beside"):
     export(run, tmp_path / "model", "stablehlo")
   assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_the_page_of_a_greedy_run_opens_the_program_that_is_there(tmp_path):
+  config = exported.config()
+  config = dataclasses.replace(config, decode=dataclasses.replace(config.decode, beam_size=1))
+  run = runs.open(random_run(config, tmp_path / "run"))
+  page = stablehlo._card(run, run.model(), inside=True).decode()
+  assert stablehlo._programs(config) == {"greedy.jax": 1}
+  assert 'with open("greedy.jax", "rb")' in page and "beam.jax" not in page
+  assert "a length from 2 to 61. Each" in page and "`[sentences, length + 17]`" in page

@@ -164,3 +164,12 @@ def test_an_array_that_begins_within_its_storage(form, tmp_path):
   np.testing.assert_array_equal(read(tmp_path / "a.bin")[0]["part"], [[5, 6, 7], [8, 9, 10]])
   beyond = form({"part": whole}, pickle.replace(begin, b"Q" + made.whole(7)))
   refused(tmp_path / "a.bin", beyond, r"an array of shape \(2, 3\) is larger than its storage")
+
+
+def test_numbers_in_the_other_byte_order_are_refused(tmp_path):
+  older = made.older({"a": ONE}).replace(b"little_endian\x88", b"little_endian\x89")
+  refused(tmp_path / "a.bin", older, "not little endian")
+  with zipfile.ZipFile(tmp_path / "b.bin", "w") as archive:
+    for name, part in (("data.pkl", made.pickled({"a": ONE})), ("byteorder", "big"), ("data/0", ONE.tobytes())):
+      archive.writestr(f"archive/{name}", part)
+  refused(tmp_path / "a.bin", (tmp_path / "b.bin").read_bytes(), "not little endian")

@@ -14,6 +14,7 @@ from tests.on_devices import over, shares
 from transformer_jax.config import Config, DataConfig, TrainConfig
 from transformer_jax.data.batches import Batch
 from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS, next_sentence_rows
+from transformer_jax.language import bert
 from transformer_jax.language.bert import BERT
 from transformer_jax.model.special_tokens import CLS, FIRST_PIECE, MASK, SEP
 from transformer_jax.paper import formulas
@@ -167,3 +168,8 @@ def test_training_draws_other_masks_with_each_key(params):
   places = {tuple(sorted(of[valid].tolist())) for of, valid in zip(chosen.positions, chosen.valid, strict=True)}
   assert len(places) > 5
   np.testing.assert_array_equal(chosen.tokens, again.tokens)
+
+
+def test_layers_behind_the_encoder_begin_small():
+  kernel = bert._dense(53, example.BERT).init(jax.random.key(0), jnp.ones((1, 47)))["params"]["kernel"]
+  assert np.std(kernel) == pytest.approx(0.02, rel=0.1)

@@ -281,6 +281,8 @@ def test_the_next_token_is_drawn_after_the_prefix_by_the_model_of_the_step(gpt_r
   [(found, top)] = drawn
   np.testing.assert_array_equal(found, expected[2])
   assert top == 3 and not np.allclose(expected[2], expected[4])
+  status, _, err = command("draw", "next", *argv, "--sentence", "a")
+  assert status == 2 and "--sentence is for a model that translates" in err[-1]
 
 
 def test_no_more_than_there_is_room_for(gpt_run, capfdbinary):
@@ -312,7 +314,9 @@ def test_a_text_longer_than_any_of_the_training_is_warned_of(gpt_run):
   [
     (["--temperature", -1], "--temperature is -1.0, but must be from 0 to 1e+30"),
     (["--temperature", 1e39], "--temperature is 1e+39, but must be from 0 to 1e+30"),
+    (["--top-k", -1], "--top-k is -1, but must be 0 or more"),
     (["--top-p", 0], "--top-p is 0.0, but must be above 0"),
+    (["--top-p", 1.5], "--top-p is 1.5, but must be above 0 and at most 1"),
     (["--samples", 0], "--samples is 0, but must be from 1 to 65536"),
     (["--samples", 1 << 17], "--samples is 131072, but must be from 1 to 65536"),
     (["--max-tokens", 0], "--max-tokens is 0, but must be positive"),
@@ -500,3 +504,27 @@ def test_a_text_is_scored_between_the_tokens_of_the_model(gpt_run):
   log_probs = logits - np.log(np.sum(np.exp(logits), axis=1, keepdims=True))
   expected = sum(log_probs[i, token] for i, token in enumerate(tokens))
   assert generator.score(["ein zwei"]) == [(pytest.approx(expected, abs=1e-4), len(tokens))]
+
+
+def test_a_text_has_128_tokens_by_default_if_there_is_room(gpt_run, monkeypatch):
+  generator = Generator.load(gpt_run)
+  monkeypatch.setattr(type(generator.config.model), "most_positions", 200)
+  assert [generator._fitting(prompt, None) for prompt in (3, 100)] == [131, 200]
+  assert generator._fitting(3, 197) == 200
+
+
+@pytest.mark.parametrize(("row_length", "warned"), [(7, True), (8, False)])
+def test_a_text_as_long_as_a_row_of_training_is_not_warned_of(gpt_run, row_length, warned):
+  generator, said = Generator.load(gpt_run), []
+  generator.config.data.row_length = row_length
+  assert generator._total_length(3, 5, said.append) == 8 and bool(said) == warned
+
+
+@pytest.mark.parametrize("end", [EOS, 19])
+def test_a_text_that_the_model_ends_says_so(gpt_run, end):
+  plain = Generator.load(gpt_run)
+  model = dataclasses.replace(plain.config.model, end=end)
+  generator = Generator(dataclasses.replace(plain.config, model=model), plain._params, plain._tokenizer)
+  tokens = encode_text(plain._tokenizer, "ein zwei")
+  cut, whole = (generator._sample_of([*tokens, *last], "ein", 1) for last in ([], [end]))
+  assert cut == (" zwei", len(tokens) - 1, False) and whole[1:] == (len(tokens), True)

@@ -158,3 +158,13 @@ def test_base_and_big_have_them_too(direction):
 def test_an_unknown_row_is_named():
   with pytest.raises(InputError, match="'B-dk8' is not a row of Table 3; there are base, A-h1"):
     table3.get_config("B-dk8")
+
+
+@pytest.mark.parametrize(("direction", "pair"), [("en-de", "de-en"), ("en-fr", "fr-en")])
+def test_base_and_big_translate_in_the_direction_of_their_name(direction, pair):
+  """TensorFlow Datasets names the pairs the other way round."""
+  for config in (base.get_config(direction), big.get_config(direction)):
+    data = config.data
+    assert f"{data.source_language}-{data.target_language}" == direction
+    assert data.dataset == f"wmt14_translate/{pair}"
+    assert (data.train, data.validation, data.test) == ("train", "validation", "test")

@@ -104,7 +104,7 @@ def test_translations(model, pieces, folder, beam):
 
 def test_the_tokenizer_gives_the_same_tokens(pieces, folder):
   tokenizer = transformers.MarianTokenizer.from_pretrained(folder)
-  texts = [*exported.lines(), "a\t\u3000b", "\U0001f600 ﬁ", "a </s> <pad> b", "<unk>a</s>"]
+  texts = [*exported.lines(), "a\t\u3000b", "\U0001f600 ﬁ", "a </s> <pad> b", "<unk>a</s>", "a . b , c n't"]
   sides = pieces.source.encode_batch(texts), pieces.target.encode_batch(texts)
   for text, source, target in zip(texts, *sides, strict=True):
     assert tokenizer(text)["input_ids"] == [*source, 3]

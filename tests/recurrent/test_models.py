@@ -262,3 +262,14 @@ def test_initial_parameters(name, cell, inputs):
         np.testing.assert_allclose(gate @ gate.T, np.eye(7), atol=1e-5)
   kernel = params[f"['decoder']['{cell}_0']['kernel']"]
   assert np.abs(kernel).max() == pytest.approx(np.sqrt(6 / (inputs + 7)), rel=0.1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+  ("name", "place", "inputs"),
+  [("bahdanau", "['context']['kernel']", 14), ("luong-dot", "['input_feeding']['kernel']", 5)],
+)
+def test_each_gate_of_another_input_is_drawn_by_itself(name, place, inputs):
+  params = leaves(jax.jit(lambda: init_params(Config(model=CONFIGS[name]), TASK))())
+  [found] = [array for path, array in params.items() if path.endswith(place)]
+  assert np.abs(found).max() == pytest.approx(np.sqrt(6 / (inputs + 7)), rel=0.1)

@@ -95,3 +95,12 @@ def test_a_gate_of_zeros_is_half_open():
   found = jax.jit(lambda: layer.apply({"params": params}, jnp.ones((2, INPUT)), restarts, initial))()
   np.testing.assert_allclose(found.cell[:, 0], [2, 1])
   np.testing.assert_allclose(found.hidden[:, 0], 0.5 * np.tanh([2, 1]), rtol=1e-6)
+
+
+def test_each_gate_of_a_gru_is_drawn_by_itself():
+  layer, x = GRU(INPUT, HIDDEN, Dtype.FLOAT32), jnp.ones((1, INPUT))
+  params = jax.device_get(jax.jit(lambda: layer.init(jax.random.key(0), x, jnp.ones(1, bool)))()["params"])
+  for gate in (*np.split(params["recurrent"], 2, axis=1), params["proposal"]):
+    np.testing.assert_allclose(gate @ gate.T, np.eye(HIDDEN), atol=1e-5)
+  assert np.abs(params["kernel"]).max() == pytest.approx(np.sqrt(6 / (INPUT + HIDDEN)), rel=0.1)
+  assert not np.any(params["bias"])

@@ -686,3 +686,24 @@ def test_a_step_before_the_last_one_is_not_left_out_in_silence(tmp_path):
   with pytest.raises(RunError, match="the checkpoint of step 3 was not written, as a later one exists"):
     writer.save(3, arrays, None, None)
   writer.close()
+
+
+def test_a_step_that_is_saved_is_not_saved_again(state, two_steps, tmp_path):
+  """As where rows cannot be read after it: the error that is told must be theirs."""
+  folder = epath.Path(shutil.copytree(two_steps, tmp_path / "run"))
+  checkpoints = checkpoint.Checkpoints(folder, keep=2)
+  checkpoints.save(at_step(state, 5), None, planned=False)
+  checkpoints.close()
+  assert steps_in(folder) == [3, 5] and checkpoint_files.read_previous(folder, 5).planned
+
+
+def test_a_checkpoint_that_is_deleted_while_its_time_is_asked_is_no_damage(two_steps, tmp_path, monkeypatch):
+  folder = epath.Path(shutil.copytree(two_steps, tmp_path / "run"))
+
+  def deleted():
+    monkeypatch.undo()
+    shutil.rmtree(folder / "checkpoints" / "3")
+    raise FileNotFoundError("checkpoints/3")
+
+  monkeypatch.setattr(ocp.path.step, "standard_name_format", deleted)
+  assert list(checkpoint_files.finish_times(folder)) == [5]

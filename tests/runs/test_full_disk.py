@@ -20,6 +20,9 @@ from etils import epath
 from benchmarks.curves import read_points
 from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.data import pipeline
+from transformer_jax.data.packed_ahead import BatchesPackedAhead
+from transformer_jax.data.packing_report import PackingReport
+from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.model.config import ModelConfig
 from transformer_jax.runs import checkpoint, run_folder
@@ -127,7 +130,7 @@ def test_of_what_is_replaced_as_a_whole(tmp_path):
   write_atomically(path, b"one")
   with pytest.raises(RunError, match=f"cannot write {path}"), files_end_at(100):
     write_atomically(path, b"two" * 100)
-  assert path.read_text() == "one"
+  assert path.read_text() == "one" and [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.slow
@@ -141,3 +144,11 @@ def test_of_whatever_is_first_on_a_real_disk(tmp_path):
   subprocess.run([sys.executable, str(program), "--sizes=5", f"--json={tmp_path / 'full_disk.json'}"], check=True)
   outcomes = json.loads((tmp_path / "full_disk.json").read_text())["outcomes"]
   assert [each["status"] for each in outcomes].count(1) >= 2
+
+
+def test_of_rows_that_are_packed_ahead(tmp_path):
+  none = PackedRows(np.zeros((0, 4, 3), np.uint16), PackingReport(), "")
+  batches = BatchesPackedAhead(lambda part: [np.zeros((900, 4, 3), np.uint16)], tmp_path, none, 5, 7)
+  with pytest.raises(RunError, match=f"cannot write {tmp_path}: File too large"), files_end_at(500):
+    batches[0]
+  batches.close()

@@ -210,3 +210,18 @@ def test_64_bits_are_refused():
   devices.require_devices()
   with jax.enable_x64(True), pytest.raises(InputError, match=r"JAX computes in 64 bits .* call jax\.config\.update"):
     devices.require_devices()
+
+
+def test_the_memory_of_an_accelerator_is_what_its_device_reports(monkeypatch):
+  reported = {"bytes_in_use": 3, "peak_bytes_in_use": 5, "bytes_limit": 7}
+  device = SimpleNamespace(platform="gpu", memory_stats=lambda: reported)
+  monkeypatch.setattr(jax, "local_devices", lambda: [device])
+  assert (devices.memory(), devices.peak_memory()) == (7, (5, "the first device"))
+  device.memory_stats = lambda: None  # as some platforms
+  assert devices.memory() is None and devices.peak_memory()[1] == "the process"
+
+
+def test_a_large_cpu_takes_sixteen_items_at_once(monkeypatch):
+  monkeypatch.setattr(devices, "cores", lambda: 97)
+  monkeypatch.setattr(jax, "local_device_count", lambda: 1)
+  assert devices.concurrency() == 16

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from transformer_jax import __main__
 from transformer_jax.runtime import process
 from transformer_jax.runtime.process import allow_open_files, handled, prefer_cublas, raise_gc_threshold
 
@@ -193,3 +194,22 @@ def test_a_python_that_does_not_know_its_own_path_goes_on(monkeypatch):
   monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("there is nothing to start"))
   process.use_huge_pages()
   assert "GLIBC_TUNABLES" not in os.environ
+
+
+def test_a_program_makes_its_settings_before_the_command(monkeypatch):
+  made, names = [], ["use_huge_pages", "prefer_cublas", "forbid_64_bits", "raise_gc_threshold"]
+  for name in names:
+    monkeypatch.setattr(__main__, name, lambda name=name: made.append(name))
+  monkeypatch.setattr(__main__, "main", lambda argv: made.append("main") or 0)
+  assert __main__.program([]) == 0
+  assert made[0] == "use_huge_pages" and sorted(made[:-1]) == sorted(names) and made[-1] == "main"
+
+
+def test_a_program_starts_again_with_huge_pages_and_what_it_was_given(monkeypatch):
+  started = []
+  monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.check=3")
+  monkeypatch.setattr(os, "execv", lambda *command: started.append(command))
+  process.use_huge_pages()
+  assert os.environ["GLIBC_TUNABLES"] == "glibc.malloc.check=3:glibc.malloc.hugetlb=1"
+  process.use_huge_pages()  # the one that was started again
+  assert started == [(sys.executable, [sys.executable, *sys.orig_argv[1:]])]

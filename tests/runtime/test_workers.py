@@ -122,3 +122,9 @@ def test_no_process_outlives_the_one_that_started_it(number):
   while any(map(is_there, others)):
     assert time.monotonic() < end
     time.sleep(0.01)
+
+
+def test_ctrl_c_in_a_terminal_does_not_reach_the_other_processes():
+  with Workers(2) as some:
+    here, *others = some.map(eval, 9 * ["__import__('os').getpgrp()"])
+  assert here == os.getpgrp() and here not in others

@@ -49,11 +49,11 @@ def tokenizer():
 
 def test_rows_and_their_labels(tokenizer, tmp_path, monkeypatch):
   monkeypatch.setenv("TRANSFORMER_JAX_CACHE", str(tmp_path))
-  (tmp_path / "labels.tsv").write_text("short\ta\nempty\t\nlong\t" + "b" * 40 + "\n")
+  (tmp_path / "labels.tsv").write_text("short\ta\tb\nempty\t\nlong\t" + "b" * 40 + "\n")
   found = classification.packed_rows(CONFIG, str(tmp_path / "labels.tsv"), tokenizer)
   rows = np.asarray(found.rows[:])
   assert rows[:, LABEL].tolist() == [[LABELS.index(name)] * ROW_LENGTH for name in ("short", "empty", "long")]
-  for row, sentence in zip(rows, ("a", "", "b" * 40), strict=True):
+  for row, sentence in zip(rows, ("a\tb", "", "b" * 40), strict=True):
     whole = [CLS, *tokenizer.encode(sentence)[: ROW_LENGTH - 2], SEP]
     padding = [0] * (ROW_LENGTH - len(whole))
     assert row[TOKENS].tolist() == whole + padding
@@ -191,3 +191,19 @@ def test_empty_rows_count_for_nothing(tokenizer):
   assert float(sums(filled).tokens) == 3
   assert float(sums(filled).loss) == pytest.approx(float(sums(rows).loss), rel=1e-6)
   assert float(sums(filled).correct) == float(sums(rows).correct)
+
+
+@pytest.mark.parametrize(
+  ("which", "message"),
+  [
+    ("empty.tsv", "empty.tsv is empty: expected lines LABEL<TAB>SENTENCE"),
+    ("a.tsv;b.tsv", "a classifier reads one file"),
+    (" ", "have an empty name"),
+  ],
+)
+def test_what_is_no_file_of_sentences_is_refused(tokenizer, tmp_path, monkeypatch, which, message):
+  monkeypatch.setenv("TRANSFORMER_JAX_CACHE", str(tmp_path))
+  monkeypatch.chdir(tmp_path)
+  (tmp_path / "empty.tsv").touch()
+  with pytest.raises(InputError, match=message):
+    classification.packed_rows(CONFIG, which, tokenizer)

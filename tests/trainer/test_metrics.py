@@ -290,3 +290,31 @@ def test_points_are_on_the_disk_when_a_checkpoint_asks_for_the_interval(tmp_path
   after = read_points(tmp_path / "tensorboard")
   log.close()
   assert before == {} and after["train/loss"] == [(1, 1.0)]
+
+
+def test_what_fails_while_the_clock_is_stopped_takes_no_time(tmp_path, monkeypatch):
+  now = 100.0
+  monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now))
+  log = MetricsLog(epath.Path(tmp_path), 0, MetricsAccumulator())
+  with pytest.raises(InputError), log.clock_stopped():
+    now += 1000.0
+    raise InputError("as it happens")
+  now += 2.0
+  assert log.interval().seconds == 2.0
+  log.close()
+
+
+def test_writing_a_line_is_no_time_of_updates(tmp_path, monkeypatch):
+  now = 100.0
+  monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now))
+  log = MetricsLog(epath.Path(tmp_path), 0, MetricsAccumulator())
+
+  def add(*_):
+    nonlocal now
+    now += 1000.0
+
+  monkeypatch.setattr(log._curves, "add", add)
+  log.write(1, "validation", {"loss": 1.0})
+  now += 2.0
+  assert log.interval().seconds == 2.0
+  log.close()

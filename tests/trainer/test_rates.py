@@ -210,3 +210,8 @@ def test_the_first_wait_for_rows_is_no_time_of_updates(tmp_path, monkeypatch, fi
   trainer.run()
   trainer._metrics.close()
   assert found == [seconds]
+
+
+@pytest.mark.parametrize("model", [BERTConfig(), ELMoConfig()])
+def test_a_command_without_step_is_not_told_of_it(model):
+  assert "--step" not in summary.next_command(Config(model=model), epath.Path("/runs/a"), best=True)

@@ -20,7 +20,7 @@ from tests.example_run import TIMING, metrics_of
 from tests.tiny_run import assert_same_bits, state_of, tiny
 from transformer_jax import runs
 from transformer_jax.__main__ import main
-from transformer_jax.config import BestBy, EvaluateConfig, TrainConfig
+from transformer_jax.config import BestBy, Config, EvaluateConfig, TrainConfig
 from transformer_jax.data import pipeline
 from transformer_jax.runs import checkpoint_files, run_folder
 from transformer_jax.runtime import hosts
@@ -404,3 +404,13 @@ def test_the_other_hosts_wait_until_the_main_host_has_written(monkeypatch):
   monkeypatch.setattr(hosts, "barrier", lambda: done.append("met"))
   trainer._close()
   assert done == ["written", "closed", "met"]
+
+
+def test_a_signal_while_the_last_checkpoint_is_saved_counts():
+  trainer = object.__new__(loop.Trainer)
+  trainer._config, trainer._stopping = Config(train=TrainConfig(steps=2)), loop.EarlyStopping(0)
+  trainer._state, trainer._updates = SimpleNamespace(step=2), 0
+  trainer._close = lambda: signal.raise_signal(signal.SIGTERM)
+  trainer._report = lambda: pytest.fail("the test text is measured")
+  with pytest.raises(SystemExit, match="143"):
+    trainer.run()

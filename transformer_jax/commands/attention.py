@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   add(
     "--kind",
     choices=("encoder", "decoder", "cross"),
-    help="the attention in lines.png and lines.svg (default: cross if there is any)",
+    help="the attention in lines.png and lines.svg; cross is in cross.png and cross.svg, too (default: cross if there "
+    "is any)",
   )
   add("--layer", type=int, metavar="L", help="its layer, from 1 (default: the last)")
   add(

@@ -122,10 +122,12 @@ def _read_trees(args: argparse.Namespace, sources: Sequence[str], references: Se
     raise InputError("--tokenize and --lowercase are for BLEU, but this run's outputs are trees: leave them out")
   found: list[Tree] = []
   for number, (source, line) in enumerate(zip(sources, references, strict=True), 1):
-    place = f"{args.reference}, line {number}"
-    trees = list(read_trees([line], place))
+    trees = list(read_trees([line], args.reference, number))
     if len(trees) != 1 or list(trees[0].words) != source.split():
-      raise InputError(f"{place} is not one tree with the words of line {number} of {args.source}: check both files")
+      raise InputError(
+        f"{args.reference}, line {number} is not one tree with the words of line {number} of {args.source}: check both "
+        "files"
+      )
     found += trees
   return found
 

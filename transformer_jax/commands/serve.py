@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _port(text: str) -> int:
-  if not (text.isascii() and text.isdigit() and int(text) < 1 << 16):
+  if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 1 << 16):
     raise argparse.ArgumentTypeError(f"{text!r} must be a number from 0 to 65535")
   return int(text)
 

@@ -148,6 +148,6 @@ def _checked(cluster: Cluster) -> Cluster:
   if not 0 <= host < hosts:
     raise InputError(f"--host is {host}, but must be from 0 to {hosts - 1}, as --hosts is {hosts}")
   name, _, port = coordinator.rpartition(":")
-  if not name or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-    raise InputError(f"--coordinator is {coordinator!r}, but must be HOST:PORT, as in 10.0.0.1:8476")
+  if not name or not port.isdecimal() or len(port) > 5 or not 0 < int(port) < 1 << 16:
+    raise InputError(f"--coordinator is {coordinator!r:.80}, but must be HOST:PORT, as in 10.0.0.1:8476")
   return cluster

@@ -54,7 +54,7 @@ def step_of(text: str) -> "Step":
   """The value of --step."""
   if text == "last" or text == "best":
     return text
-  if not (text.isascii() and text.isdigit()):
+  if not (text.isascii() and text.isdigit() and len(text) < 20):  # Python reads no number of thousands of digits
     raise argparse.ArgumentTypeError(f"{text!r} must be the number of a step, last or best")
   return int(text)
 

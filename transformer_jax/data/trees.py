@@ -175,7 +175,7 @@ def _read(text: str, words: Sequence[str]) -> tuple[_Brackets, Outcome]:
   return brackets, Outcome.WHOLE if whole and has_root else Outcome.REPAIRED
 
 
-def read_trees(lines: Iterable[str], name: str) -> Iterator[Tree]:
+def read_trees(lines: Iterable[str], name: str, first: int = 1) -> Iterator[Tree]:
   """The trees of a text in Penn's brackets; a tree may have several lines, and a line several trees.
 
   As is usual, labels lose their functions (`NP-SBJ=2` is `NP`), traces are left out and with them what has no words,
@@ -184,12 +184,13 @@ def read_trees(lines: Iterable[str], name: str) -> Iterator[Tree]:
   Args:
     lines: the lines of the text.
     name: the name of the text in messages.
+    first: the number of the first line.
 
   Raises:
     InputError: the brackets do not match; all earlier trees were yielded.
   """
   brackets, begin, label, word = _Brackets(), 0, None, None  # `label` may be of a constituent, or the tag of a word
-  for number, line in enumerate(lines, 1):
+  for number, line in enumerate(lines, first):
     if brackets.size > _LARGEST:
       break
     begin = begin if brackets.opened or label is not None else number

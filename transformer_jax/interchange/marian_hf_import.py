@@ -217,7 +217,7 @@ def _decode(search: Settings, config: Settings, pieces: PieceList) -> tuple[Deco
     penalty=LengthPenalty.FAIRSEQ,
     patience=0.0 if early == "never" else 1.0,
     renormalize=search.truth("renormalize_logits", False),
-    extra_length=min(max(1, longest - source), MOST_EXTRA),
+    extra_length=min(longest - source, MOST_EXTRA),
     max_source_length=source,
   )
   notes = (

@@ -178,8 +178,10 @@ class MetricsLog:
   def clock_stopped(self) -> Iterator[None]:
     """Excludes the time of the body from the training time."""
     self._add_up()
-    yield
-    self._since = time.perf_counter()
+    try:
+      yield
+    finally:  # a checkpoint is saved after an error, too
+      self._since = time.perf_counter()
 
   def close(self) -> None:
     """Closes the curves; it may be called more than once."""
