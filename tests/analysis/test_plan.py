@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from configs import multi30k
+from configs import base, big, multi30k
 from tests.analysis.examples import SMALL, TINY, with_model, with_train
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan, plan_report, requirements
@@ -48,6 +48,7 @@ def test_all_of_the_plan_is_for_the_devices(monkeypatch):
   assert found["memory"]["total"] == requirements.memory(SMALL, 5).total < requirements.memory(SMALL).total
   assert found["flops"]["step"] == requirements.flops(SMALL, 5).step
   assert found["time"]["step"] == found["flops"]["step"] / 5e12
+  assert found["flops"]["six_n_d_recipe"] == requirements.flops(SMALL, 5).six_n_d * SMALL.train.steps
 
 
 @pytest.mark.long
@@ -183,3 +184,32 @@ def test_each_number_of_the_text_stands_by_its_name():
     **{"pairs": "2,000", "rows": "71", "pairs skipped": "3", "padding": "12.5%"},
     **{"rows of an epoch with random pieces": "83", "steps per epoch": "8.3", "epochs of the whole run": "4.7"},
   }
+
+
+def test_each_number_of_memory_operations_and_time_stands_by_its_name():
+  names = ("parameters", "optimizer", "gradients", "activations", "working", "total")
+  memory = {name: number * 1e9 for number, name in enumerate(names, 1)}
+  found = {"devices": 8, "platform": "tpu", "row_length": 61, "steps": 1009, "memory": memory | {"rows_at_a_time": 17}}
+  found |= {"flops": {"step": 2e12, "recipe": 3e15, "six_n_d": 5e12, "six_n_d_recipe": 7e15}, "table_2": "base"}
+  found |= {"time": {"rate": 6e13, "step": 0.25, "recipe": 7260.0}}
+  lines = [line for part in (plan_report._memory, plan_report._operations, plan_report._time) for line in part(found)]
+  assert [re.split("  +", line.strip()) for line in lines] == [
+    ["memory on each of 8 devices (tpu), 17 rows of 61 at a time"],
+    *([name, f"{number}.00 GB"] for number, name in enumerate(names, 1)),
+    ["floating-point operations, of a step and of 1,009 steps"],
+    ["matmuls, padding included", "2e+12", "3e+15"],
+    ["6 N D, the usual estimate", "5e+12", "7e+15"],
+    ["Table 2 has 3.3e+18 for base: not operations done but device time,"],
+    ["12 hours of 8 P100 at 9.5 TFLOP/s, which is 3.28e+18"],
+    ["time at 6e+13 operations/s on each of 8 devices"],
+    ["a step", "0.250 s"],
+    ["the whole run", "2 hours 1 minute"],
+  ]
+
+
+@pytest.mark.parametrize(
+  ("config", "changes", "row"),
+  [(base, {}, "base"), (big, {}, "big"), (big, {"decoder_layers": 5}, None), (base, {"d_ff": 1024}, None)],
+)
+def test_a_row_of_table_2_is_known_by_its_sizes(config, changes, row):
+  assert plan._row_of_table_2(dataclasses.replace(config.get_config().model, **changes)) == row

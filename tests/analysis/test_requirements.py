@@ -61,6 +61,25 @@ def test_parts_of_base():
   }
 
 
+def test_parts_of_bert():
+  """Those of the trunk, which its models share, have their own names."""
+  d, ff = 192, 768
+  parts = requirements.parameters(bert.get_config("classify"))
+  total = parts.pop("total")
+  assert total == sum(parts.values())
+  assert parts == {
+    "embeddings": 2048 * d,
+    "positions": 128 * d,
+    "sides": 2 * d,
+    "embedding norm": 2 * d,
+    "pooler": d * d + d,
+    "classifier": 2 * d + 2,
+    "encoder: attention": 4 * 4 * (d * d + d),
+    "encoder: feed-forward": 4 * (2 * d * ff + ff + d),
+    "encoder: layer normalisation": (4 * 2 + 1) * 2 * d,
+  }
+
+
 @pytest.mark.parametrize("window", [None, 5])
 def test_operations_are_those_of_the_formula(window):
   """Backward, each product has two of its size: one for either operand's gradient."""

@@ -278,6 +278,8 @@ def test_a_report_says_the_values_of_the_step_that_is_chosen(browser, tmp_path):
     assert texts(browser, ".legend b") == [said, "20" if step == 300 else "20 at 300"]
     heights.append(float(find(browser, ".dot.train").get_attribute("cy")))
   assert heights[1] == pytest.approx((heights[0] + heights[2]) / 2)  # the axis is logarithmic
+  ActionChains(browser).move_to_element(find(browser, ".plane")).perform()  # its middle is step 195 of the axis
+  assert find(browser, "output").text == "step 200"
 
 
 def test_each_line_has_its_hypotheses_and_their_attention(page):

@@ -20,6 +20,7 @@ from transformer_jax.decoding.translation import Translation
 from transformer_jax.evaluation import scores
 from transformer_jax.evaluation.report import content_hash
 from transformer_jax.evaluation.scores import score
+from transformer_jax.runs import run_folder
 from transformer_jax.runtime import files as runtime_files
 from transformer_jax.runtime.errors import InputError
 
@@ -191,12 +192,32 @@ def test_a_reference_that_can_be_read_once(run, files):
     assert (status, err) == (0, said) and out.startswith("BLEU")
 
 
-def test_a_seed_of_the_comparison_that_is_no_number(run, files, monkeypatch):
+def test_a_seed_of_the_comparison_that_is_no_number(run, translator, workdir, files, monkeypatch):
   monkeypatch.setenv("SACREBLEU_SEED", "abc")
-  argv = ["score", "--reference", files / "a.de", "--hypotheses", files / "a.en"]
-  assert run(*argv)[0] == 0
-  status, out, err = run(*argv, "--compare", files / "a.en")
-  assert (status, out) == (2, "") and "SACREBLEU_SEED in the environment is 'abc'" in err[0]
+  monkeypatch.setattr(translator, "translate_lines", lambda *_, **__: pytest.fail("it translates"))
+  of_file = ["score", "--reference", files / "a.de", "--hypotheses", files / "a.en"]
+  assert run(*of_file)[0] == 0
+  of_run = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
+  for argv in (of_file, of_run):
+    status, out, err = run(*argv, "--compare", files / "a.en")
+    assert (status, out) == (2, "") and "SACREBLEU_SEED in the environment is 'abc'" in err[0]
+
+
+def test_a_tokenisation_of_the_run_is_checked_before_the_work(run, translator, other_scores, files, monkeypatch):
+  config = other_scores / "config.json"
+  config.write_text(config.read_text().replace('"char"', '"13b"'))
+  monkeypatch.setattr(translator, "translate_lines", lambda *_, **__: pytest.fail("it translates"))
+  evaluate = ["evaluate", "--source", files / "a.en", "--reference", files / "a.de"]
+  for argv in (evaluate, ["translate", "--mbr", "bleu"]):
+    status, out, err = run(*argv, "--workdir", other_scores)
+    assert (status, out) == (2, "") and "'13b' is not a tokenisation" in err[-1]
+
+
+def test_a_bucket_is_asked_for_before_the_work(monkeypatch):
+  asked = []
+  monkeypatch.setattr(run_folder, "require_reachable", lambda path: asked.append(str(path)))
+  output_file.check_writable("--hypotheses", "gs://bucket/out", ())
+  assert asked == ["gs://bucket/out"]
 
 
 def test_a_name_that_is_no_text_is_shown(run, files):
@@ -262,7 +283,9 @@ def test_evaluate_compares(run, translator, workdir, files):
   (files / "other").write_text(text(LINES[::-1]))
   argv = ["evaluate", "--workdir", workdir, "--source", files / "a.en", "--reference", files / "a.de"]
   _, out, _ = run(*argv, "--compare", files / "other", "--json")
-  comparison = json.loads(out)["comparison"]
+  found = json.loads(out)
+  comparison = found["comparison"]
+  assert (found["run"]["step"], found["run"]["beam_size"]) == (0, 2)
   assert (comparison["file"], comparison["resamples"]) == ("other", 1000)
   assert comparison["scores"]["chrf"]["score"] == pytest.approx(100)
 

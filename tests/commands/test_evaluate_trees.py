@@ -85,5 +85,6 @@ def test_what_is_no_tree_of_its_sentence_is_refused(run, workdir, files):
   for flags in (["--lowercase"], ["--tokenize", "none"]):
     status, _, err = run(*argv, *flags)
     assert status == 2 and "--tokenize and --lowercase are for BLEU" in err[-1]
-  status, _, err = run(*argv, "--report")
-  assert status == 2 and "--report and --compare are for translations" in err[-1]
+  for flags in (["--report"], ["--compare", files / "trees"]):
+    status, _, err = run(*argv, *flags)
+    assert status == 2 and "--report and --compare are for translations" in err[-1]

@@ -145,6 +145,7 @@ def test_an_empty_folder_may_be_a_link_but_no_mounted_disk(workdir, original, tm
     ({"--output": "RUN/config.json"}, "RUN/config.json is a file: choose another --output"),
     ({"--output": "RUN/config.json/model"}, "RUN/config.json/model cannot be written: "),
     ({"--output": "gs://bucket/model"}, "gs://bucket/model is not on this machine"),
+    ({"--output": "RUN/a[1]"}, "has [1] in its path"),
     ({"--workdir": "EXPORTED", "--step": "3"}, "has no parameters but those of step 0: leave --step=3 out"),
     (
       {"--workdir": "EXPORTED", "--step": "best"},

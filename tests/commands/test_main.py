@@ -66,6 +66,8 @@ def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):
   [
     ([], "a command is missing; there are train, plan, translate, backtranslate"),
     (["translat"], "'translat' is not a command (did you mean translate or backtranslate?); there are train, plan"),
+    (["--config=numbers"], "a command must come before --config=numbers; there are train, plan, translate"),
+    (["translate", "--workdir", "W", "-x"], "unrecognized arguments: -x; `transformer-jax translate --help`"),
     (["translate"], "required: --workdir"),
     (
       ["translate", "--wrkdir", "W"],
@@ -217,6 +219,19 @@ def defaults(parser):
     if said and action.default not in (None, "", argparse.SUPPRESS):
       values = action.default if isinstance(action.default, list | tuple) else [action.default]
       yield said[1], " ".join(f"{value:g}" if type(value) in (int, float) else str(value) for value in values)
+
+
+@pytest.mark.parametrize(
+  ("command", "advice"),
+  [
+    ("train", "raise config.train.accumulation, which changes no result, or lower config.train.batch_tokens; "),
+    ("backtranslate", "give a smaller --batch-size and another --output, "),
+    ("translate", "give a smaller --batch-size or --beam-size if "),
+  ],
+)
+def test_memory_that_is_exhausted_has_the_advice_of_the_command(command, advice):
+  status, sentence = ending(MemoryError(), command)
+  assert status == 1 and sentence.startswith(f"memory is exhausted: {advice}")
 
 
 def test_the_help_says_the_defaults():

@@ -101,10 +101,13 @@ def test_text_that_changes_meanwhile_is_refused(command, prefix, tmp_path, capfd
 
   monkeypatch.setattr(beam_pipeline, "require_beam", lambda: None)
   monkeypatch.setattr(beam_pipeline, "run", run)
-  assert main(command) == (1 if change else 0)
+  folder = tmp_path / "my rows"
+  assert main([*command, f"--output={folder}"]) == (1 if change else 0)
   said = f"the files of config.data.train = {prefix} changed while they were read: give the command again"
-  assert (said in capfd.readouterr().err) == bool(change)
-  assert (tmp_path / "rows" / manifest.MANIFEST).exists() == (change is None)
+  advice = f"train with it:\n  --config.data.corpus=prepared --config.data.train='{folder}'\n"
+  err = capfd.readouterr().err
+  assert (said in err, advice in err) == (bool(change), change is None)
+  assert (folder / manifest.MANIFEST).exists() == (change is None)
 
 
 def test_the_vocabulary_is_that_of_the_pairs_that_pass(command, prefix, tmp_path, monkeypatch):

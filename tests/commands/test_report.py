@@ -129,3 +129,10 @@ def test_a_page_never_replaces_a_file_of_the_run_by_a_link(run, workdir):
   status, _, err = run("report", "--workdir", workdir)
   assert status == 2 and "is a file of the run" in err[-1]
   assert (Path(workdir) / "config.json").read_bytes() == before
+
+
+def test_a_seed_that_is_no_number_is_told_before_the_work(run, workdir, monkeypatch):
+  monkeypatch.setenv("SACREBLEU_SEED", "abc")
+  monkeypatch.setattr(report, "_translations", lambda *_: pytest.fail("it translates"))
+  status, out, said = run("report", "--workdir", workdir)
+  assert (status, out) == (2, "") and "SACREBLEU_SEED in the environment is 'abc'" in said[-1]

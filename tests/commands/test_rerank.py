@@ -118,6 +118,7 @@ def test_the_words_of_a_reversed_translation_are_those_of_awk():
   [
     ("0 ||| a ||| x= 1", "line 1 is not NUMBER |||"),
     ("0 ||| a ||| x= nan ||| 1", "line 1 is not NUMBER |||"),
+    ("0 ||| a ||| x= 1 ||| inf", "line 1 is not NUMBER |||"),
     ("0 ||| a ||| 1 ||| 1", "line 1 is not NUMBER |||"),
     ("0 ||| a ||| x= b ||| 1", "line 1 is not NUMBER |||"),
     (
@@ -128,6 +129,10 @@ def test_the_words_of_a_reversed_translation_are_those_of_awk():
     ("1 ||| a ||| x= 1 ||| 1", "line 1 is of sentence 1, but must be of sentence 0"),
     ("-1 ||| a ||| x= 1 ||| 1", "line 1 is of sentence -1, but must be of sentence 0"),
     ("0 ||| a ||| x= 1 ||| 1\n2 ||| a ||| x= 1 ||| 1", "line 2 is of sentence 2, but must be of sentence 1"),
+    (
+      "0 ||| a ||| x= 1 ||| 1\n1 ||| b ||| x= 1 ||| 1\n0 ||| c ||| x= 1 ||| 1",
+      "line 3 is of sentence 0, but must be of sentence 2",
+    ),
     ("0 ||| a |||  ||| 1\n0 ||| a ||| y= 1 ||| 1", r"line 2 has the features \['y'\], but line 1 has \[\]"),
     ("0 ||| a ||| x= 1 ||| 1\n0 ||| a ||| y= 1 ||| 1", r"line 2 has the features \['y'\], but line 1 has \['x'\]"),
   ],

@@ -11,6 +11,7 @@ from tests.commands.lines import LINES
 from transformer_jax.commands.serve import BATCH_SIZE_ON_CPU
 from transformer_jax.decoding.translation import Translation
 from transformer_jax.decoding.translator import Translator
+from transformer_jax.runtime import devices
 from transformer_jax.serve import app, server
 from transformer_jax.serve.batcher import Batcher
 
@@ -192,3 +193,17 @@ def test_without_the_libraries_it_says_what_to_install(run, workdir, monkeypatch
     2,
     ["transformer-jax: error: serve needs uvicorn: run pip install 'transformer_jax[serve]'"],
   )
+
+
+def test_on_an_accelerator_the_batch_size_is_by_length_and_memory(run, workdir, translator, asked, monkeypatch):
+  sizes = []
+
+  def noted(self, lines, **options):
+    sizes.append(options["batch_size"])
+    return iter([[Translation("a", 0.0, 0.0, 1)] for _ in lines])
+
+  monkeypatch.setattr(Translator, "translate_lines", noted)
+  monkeypatch.setattr(devices, "on_cpu", lambda: False)
+  asked(lambda client: client.translate("a"))
+  assert run("serve", "--workdir", workdir, "--port", "0")[0] == 0
+  assert set(sizes) == {None}

@@ -46,6 +46,15 @@ def test_a_line_is_given_in_pieces_of_at_most_the_size(tmp_path):
     assert [lines.readline(3) for _ in range(5)] == [b"abc", b"def", b"g\n", b"h\n", b""]
 
 
+def test_a_line_that_comes_soon_is_waited_for(pipe):
+  lines = Lines(pipe[0])
+  os.write(pipe[1], b"o")
+  writer = threading.Timer(0.05, os.write, (pipe[1], b"ne\n"))
+  writer.start()
+  assert lines.more(30) and lines.readline(99) == b"one\n"
+  writer.join()
+
+
 def test_more_tells_of_whole_lines_and_of_the_end(pipe):
   lines = Lines(pipe[0])
   assert not lines.more(0)

@@ -112,8 +112,10 @@ def test_draws_have_the_temperature_and_the_seed_of_the_flags(run, translator, w
   given = {}
   monkeypatch.setattr(translator, "translate_lines", lambda lines, **options: given.update(options) or iter([]))
   flags = ["--sample", "--temperature", 0.7, "--top-k", 5, "--top-p", 0.9, "--seed", 11]
+  flags += ["--scores", "--length-penalty", 2]  # on which the scores depend
   assert run("translate", "--workdir", workdir, *flags) == (0, "", [])
   assert given["sampling"] == SamplingOptions(temperature=0.7, top_k=5, top_p=0.9) and given["seed"] == 11
+  assert given["length_penalty"] == 2
 
 
 def test_the_batch_size_is_that_of_the_flag(run, translator, workdir, monkeypatch, tmp_path):
@@ -157,14 +159,14 @@ def test_minimum_bayes_risk_chooses_from_the_candidates(run, translator, workdir
     assert line == f"{best.score:.6f}\t{best.text}"
 
 
-def test_minimum_bayes_risk_draws_sixteen_candidates_unless_a_flag_says_otherwise(
+def test_minimum_bayes_risk_has_sixteen_draws_or_the_whole_beam_unless_a_flag_says_otherwise(
   run, translator, workdir, monkeypatch
 ):
   asked = []
   monkeypatch.setattr(translator, "translate_lines", lambda lines, **how: asked.append(how["n_best"]) or iter([]))
-  for more in ([], ["--candidates", 5]):
-    assert run("translate", "--workdir", workdir, "--sample", "--mbr", "chrf", *more) == (0, "", [])
-  assert asked == [16, 5]
+  for more in (["--sample"], ["--sample", "--candidates", 5], [], ["--beam-size", 7]):
+    assert run("translate", "--workdir", workdir, "--mbr", "chrf", *more) == (0, "", [])
+  assert asked == [16, 5, 2, 7]
 
 
 CANDIDATES = [
@@ -232,6 +234,12 @@ NO_PENALTY = (
       "--candidates is 3, but must be from 1 to the beam size, which is 2 (or raise --beam-size)",
     ),
     (["--seed", 3], "--seed is for random choices, but this is a search: add --sample, or leave it out"),
+    (
+      ["--temperature", 0.5],
+      "--temperature is for random choices, but this is a search: add --sample, or leave it out",
+    ),
+    (["--top-k", 3], "--top-k is for random choices, but this is a search: add --sample, or leave it out"),
+    (["--top-p", 0.5], "--top-p is for random choices, but this is a search: add --sample, or leave it out"),
     (["--sample", "--beam-size", 3], "--beam-size is 3, but must be left out with sampling, which has no beam"),
     (["--prefix", "/nowhere"], "/nowhere does not exist: check the path"),
   ],

@@ -222,13 +222,13 @@ def test_a_registered_function_is_a_corpus(monkeypatch):
 
   def read_pairs(data, which):
     asked.append((data.source_language, which))
-    yield from [("a\nb", "x"), (data.target_language, which)]
+    yield from [("a\nb", "x\ny"), (data.target_language, which)]
 
   corpora.register("own", read_pairs)
   corpora.register("own", read_pairs)  # as a module that is imported twice does
   data = DataConfig(corpus=Corpus.REGISTERED, dataset="own", source_language="ko")
   corpus = open_corpus(data, "train")
-  assert list(corpus) == list(corpus) == [("a b", "x"), (data.target_language, "train")]
+  assert list(corpus) == list(corpus) == [("a b", "x y"), (data.target_language, "train")]
   assert set(asked) == {("ko", "train")}
   assert corpus.fingerprint() == open_corpus(data, "train").fingerprint() != open_corpus(data, "test").fingerprint()
   other_source = dataclasses.replace(data, target_language="cs")

@@ -86,3 +86,23 @@ def test_the_corpus_has_sentences_with_linearised_trees(monkeypatch):
   assert corpus.fingerprint() != other.fingerprint() and corpus.name == "the split 'test' of the grammar"
   with pytest.raises(InputError, match="no split 'dev'"):
     open_corpus(DataConfig(corpus=Corpus.GRAMMAR), "dev")
+
+
+def test_verbs_decide_where_a_place_belongs(trees):
+  """`met the dog in the park`, `liked the dog in the park`; `took the book from the park`, `... from the village`."""
+  seen = set()
+  for tree in trees:
+    for start in range(len(tree.words) - 5):
+      if tree.tags[start : start + 6] != ("VBD", "DT", "NN", "IN", "DT", "NN"):
+        continue
+      verb, _, _, preposition, _, place = tree.words[start : start + 6]
+      if preposition == "in" and verb in (*grammar._EVENTS, *grammar._STATES):
+        belongs_to_noun = verb in grammar._STATES
+      elif preposition == "from" and verb in grammar._TAKES:
+        belongs_to_noun = place in grammar._NOUNS["town"]
+      else:
+        continue
+      longest = max(span.end for span in tree.spans if span[:2] == ("NP", start + 1))
+      assert (longest >= start + 6) == belongs_to_noun
+      seen.add((preposition, belongs_to_noun))
+  assert len(seen) == 4

@@ -128,6 +128,8 @@ def test_what_is_cut_off_is_reported(tmp_path):
   np.testing.assert_array_equal(found.rows, [row for row, _ in rows])
   cut = sum(cut for _, cut in rows)
   assert cut > 20 and found.report.left_out == {"tokens cut off texts too long for their row": cut}
+  sides = [sides_of(row) for row, _ in rows]
+  assert found.report.tokens == sum(len(first) + len(second) + 3 for first, second in sides)
   follow = sum(int(row[LABEL, 0]) for row, _ in rows)
   assert found.report.found == {
     "pairs of texts": len(rows),

@@ -1,5 +1,6 @@
 """The embedded corpus of numbers in words."""
 
+import hashlib
 import subprocess
 import sys
 from collections import Counter
@@ -122,3 +123,10 @@ def test_unknown_language(side, language):
 def test_a_language_that_num2words_cannot_write():
   with pytest.raises(InputError, match="num2words cannot write 9973 in the language 'am'"):
     numbers.in_words(9973, "am")
+
+
+def test_the_numbers_that_are_held_out_stay_the_same():
+  """Otherwise a run would be tested on what it has learned: of two digits those with the smallest hashes."""
+  hashed = sorted(range(10, 100), key=lambda number: hashlib.blake2b(str(number).encode(), digest_size=8).digest())
+  found = {name: [n for n in dict.fromkeys(numbers.numbers_of(name)) if 9 < n < 100] for name in SPLITS}
+  assert found == {"test": hashed[:18], "validation": hashed[18:27], "train": hashed[27:]}

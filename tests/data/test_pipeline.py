@@ -19,6 +19,7 @@ from transformer_jax.data.packing_report import PackingReport
 from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.sentencepiece_pieces import pieces_of
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
+from transformer_jax.data.text import digest, lines_of
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.model.special_tokens import EOS
 from transformer_jax.runtime import workers
@@ -433,3 +434,7 @@ def test_home_is_where_the_user_means_it(data, tmp_path, monkeypatch):
   for train in ("~/train", "~/train.en,~/train.de"):
     assert rows_of(dataclasses.replace(data, train=train)).fingerprint == rows_of(data).fingerprint
   assert row_cache.cache_of(DataConfig(cache_dir="~/cache")) == tmp_path / "cache" / "rows"
+  assert [*lines_of("~/train.en")] == [source for source, _ in LINES]
+  assert digest("~/train.de") == digest(tmp_path / "train.de")
+  (tmp_path / "own.model").write_bytes(SentencePieceTokenizer.learn(["abc abd", "bcd abe"] * 7, 270).to_bytes())
+  assert SentencePieceTokenizer.load("~/own.model").vocab_size == 270

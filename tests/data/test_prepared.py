@@ -85,7 +85,12 @@ def test_cleaning_is_that_of_clean(tmp_path, duplicates):
   for language in ("en", "de"):
     lines = (tmp_path / f"text.{language}").read_text().splitlines(keepends=True)
     other = ["\n", "same\n"] if language == "en" else ["x\n", "same\n"]
-    (tmp_path / f"text.{language}").write_text("".join([*lines, *other, *lines[100:150], *other]))
+    # Two pairs that break a rule, so that two others with the source of one and the target of the other are no repeats.
+    broken = ["elf neun elf zwei\n", "x\n"] if language == "en" else ["x\n", "elf zwei acht elf\n"]
+    good = (
+      ["elf neun elf zwei\n", "acht acht elf\n"] if language == "en" else ["neun acht elf\n", "elf zwei acht elf\n"]
+    )
+    (tmp_path / f"text.{language}").write_text("".join([*broken, *lines, *other, *lines[100:150], *other, *good]))
   rules = Rules(copies=False, min_length=2)
   new = [tmp_path / f"cleaned.{language}" for language in ("en", "de")]
   pairs = TextPairs(str(tmp_path / "text"), "en", "de")

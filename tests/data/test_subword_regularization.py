@@ -13,7 +13,7 @@ from tests.data.test_lists_of_pieces import listed
 from tests.example_run import write_pairs
 from tests.nasty import LINES
 from transformer_jax.config import Corpus, DataConfig, PieceKind
-from transformer_jax.data import numbers, packing, pipeline
+from transformer_jax.data import corpus, numbers, packing, pipeline
 from transformer_jax.data.packing import TARGET_SEGMENTS
 from transformer_jax.data.pair_counts import PairCounts
 from transformer_jax.data.sentencepiece_pieces import Pieces, pieces_of
@@ -22,7 +22,7 @@ from transformer_jax.data.subword_regularization import PieceSampler
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.model.special_tokens import EOS
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, RunError
 
 WORDS = [
   "riding",
@@ -281,3 +281,11 @@ def test_the_words_of_a_sentence_are_drawn_independently(bpe):
 def test_a_vocabulary_of_another_toolkit_is_refused():
   with pytest.raises(InputError, match="cannot be sampled from, as another toolkit made it: leave out"):
     regularised(listed(), 0.1)
+
+
+def test_an_epoch_without_pairs_ends_the_run(bpe, monkeypatch):
+  """Its rows would be waited for without end."""
+  monkeypatch.setitem(corpus._REGISTERED, "once", lambda data, which: [])
+  data = DataConfig(corpus=Corpus.REGISTERED, dataset="once", bpe_dropout=0.4)
+  with pytest.raises(RunError, match="no sentence pair is left in epoch 4: was the text changed"):
+    [*pipeline.packing_ahead(data, bpe, 7)(3)]

@@ -96,6 +96,8 @@ def test_a_direction_in_several_corpora_has_one_temperature(texts):
   """29 + 3 pairs of one direction and 29 of the other: each corpus is repeated as its direction is."""
   pairs = TaggedPairs(f"{texts}/big:en-de;{texts}/small:en-de;{texts}/big:en-fr", "en", "de", 2.0)
   assert pairs.weights() == pytest.approx([1, 1, (32 / 29) ** 0.5])
+  pairs = TaggedPairs(f"{texts}/big:en-de;{texts}/small:de-en*1e-9", "en", "de", 2.0)
+  assert pairs.weights() == pytest.approx([1, 29**0.5])  # of the second no pair is selected
 
 
 def test_an_empty_source_stays_empty(tmp_path):

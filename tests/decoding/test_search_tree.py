@@ -4,10 +4,12 @@ import jax
 import numpy as np
 import pytest
 
+from tests.decoding.test_translator import Numbers
 from transformer_jax.config import LengthPenalty
 from transformer_jax.decoding import programs, search_tree
 from transformer_jax.decoding.beam_search import SearchOptions
 from transformer_jax.decoding.search_tree import FINISHED, KEPT, PRUNED, SearchTree, _others
+from transformer_jax.decoding.translator import Translator
 from transformer_jax.model.special_tokens import BOS, EOS, PAD
 from transformer_jax.runtime.errors import InputError, RunError
 
@@ -144,3 +146,15 @@ def test_a_search_that_finds_nothing_is_an_error(translator, monkeypatch):
   monkeypatch.setattr(search_tree, "search_tree", lambda *_: SearchTree([], [], [], [], None))
   with pytest.raises(RunError, match="NaN"):
     translator.search_tree(SENTENCE)
+
+
+@pytest.mark.parametrize(("words", "fits"), [(23, True), (24, False)])
+def test_a_sentence_may_have_24_tokens_with_its_end(translator, monkeypatch, words, fits):
+  numbers = Translator(translator.config, translator.params, Numbers())
+  monkeypatch.setattr(search_tree, "search_tree", lambda *_: SearchTree([], [], [7], ["x"], None))
+  sentence = " ".join(["7"] * words)
+  if fits:
+    assert numbers.search_tree(sentence).texts == ["x"]
+  else:
+    with pytest.raises(InputError, match="the sentence has 25 tokens, but at most 24"):
+      numbers.search_tree(sentence)

@@ -57,11 +57,25 @@ def test_a_part_has_at_most_16_characters_for_each_of_its_tokens():
   assert list(map(len, split("x" * 1000, 5, lambda text: 1 if text else 0)))[:-1] == [5 * 16] * (1000 // 80)
 
 
-@pytest.mark.parametrize("end", ["?", "!", "…", '?"'])
+@pytest.mark.parametrize(
+  "end",
+  [
+    *("?", "!", "…", '?"', ".'", ".)", ".]", ".»"),
+    *(".\N{RIGHT DOUBLE QUOTATION MARK}", ".\N{RIGHT SINGLE QUOTATION MARK}"),
+  ],
+)
 def test_each_sign_ends_a_sentence(end):
   assert split(f"Is it one{end} Or is it two or", 20, len) == [f"Is it one{end}", "Or is it two or"]
 
 
-@pytest.mark.parametrize("end", ["\N{FULLWIDTH EXCLAMATION MARK}", "\N{FULLWIDTH QUESTION MARK}"])
+@pytest.mark.parametrize(
+  "end",
+  [
+    "\N{FULLWIDTH EXCLAMATION MARK}",
+    "\N{FULLWIDTH QUESTION MARK}",
+    *(f"。{sign}" for sign in "'\"」』\N{FULLWIDTH RIGHT PARENTHESIS}"),
+    *(f"。{sign}" for sign in "\N{RIGHT DOUBLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}"),
+  ],
+)
 def test_a_sentence_may_end_without_a_space(end):
   assert split("好" * 6 + end + "好" * 14, 20, len) == ["好" * 6 + end, "好" * 14]

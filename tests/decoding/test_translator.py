@@ -15,7 +15,7 @@ from transformer_jax import registry
 from transformer_jax.config import Corpus, DataConfig, DecodeConfig, LengthPenalty
 from transformer_jax.decoding import bucketed_search, buckets, line_search, splitting
 from transformer_jax.decoding.beam_search import Hypotheses, SearchOptions
-from transformer_jax.decoding.line_warning import check_language
+from transformer_jax.decoding.line_warning import LanguageWarning, check_language
 from transformer_jax.decoding.sampling import SamplingOptions
 from transformer_jax.decoding.translation import different
 from transformer_jax.decoding.translator import Translation, Translator
@@ -521,4 +521,4 @@ def test_only_a_model_of_several_languages_needs_a_code(codes, told):
   tokenizer, warnings = Letters(), []
   tokenizer.codes = codes
   check_language("a", tokenizer, [], 1, warnings.append)
-  assert bool(warnings) == told
+  assert [type(warning) for warning in warnings] == [LanguageWarning] * told  # which the commands count

@@ -146,6 +146,8 @@ def test_a_prefix_and_draws(translator, short):
 def test_lines_are_counted_from_the_first_one(translator):
   with pytest.raises(InputError, match="there are more prefixes than the 1 lines"):
     list(translator.translate_lines(["a"], prefixes=["", ""], first=100, warn=str))
+  with pytest.raises(InputError, match="line 101 is of type int"):
+    list(translator.translate_lines(["", 3], first=100))
 
 
 @pytest.mark.parametrize(
@@ -187,6 +189,21 @@ def broken_lines():
 def test_an_error_of_the_first_line_is_told_with_prefixes_too(translator, texts, options, message):
   with pytest.raises(InputError, match=message):
     list(translator.translate_lines(texts, prefixes=["x", "y"], **options))
+
+
+@pytest.mark.parametrize(
+  ("second", "prefixes", "message", "count"),
+  [("", None, "line 3 has more than", 2), ("a", ["", "y\u2028z"], "line 2 has the prefix", 1)],
+)
+def test_of_several_errors_that_of_the_first_line_is_told(translator, second, prefixes, message, count):
+  def lines():
+    yield from ["", second, "abcdef " * 40]
+    raise InputError("line 4 is bad")
+
+  found = []
+  with pytest.raises(InputError, match=message):
+    found.extend(translator.translate_lines(lines(), prefixes=prefixes, long="refuse", warn=str))
+  assert len(found) == count
 
 
 def test_an_empty_line_stays_empty_and_its_prefix_is_told_of(translator):

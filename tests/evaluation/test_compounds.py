@@ -47,7 +47,7 @@ def test_a_short_translation_is_punished():
   ("plain", "tokenized"),
   [
     ('Er sagte: "Geht\'s?"', "Er sagte : &quot; Geht &apos; s ? &quot;"),
-    ("Am 5. Mai kam Dr. Müller, z.B. mit 1.000,50 € usw.", "Am 5. Mai kam Dr. Müller , z.B. mit 1.000,50 € usw ."),
+    ("Am 5. Mai kam Dr. Müller, z.B. mit 1.000,50 € usw. ", "Am 5. Mai kam Dr. Müller , z.B. mit 1.000,50 € usw ."),
     ("Im Haus [Nr. 7] wohnt R&D...", "Im Haus &#91; Nr. 7 &#93; wohnt R &amp; D ..."),
     ("„Ein rot-weißes Auto.“", "„ Ein rot ##AT##-##AT## weißes Auto . “"),
   ],

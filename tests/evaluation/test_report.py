@@ -61,6 +61,13 @@ class TestScores:
     assert found["scores"]["ter"] and found["comparison"]["scores"]["ter"] is None
     assert re.search("^TER +not compared, as a line has more", report.text(found), re.MULTILINE)
 
+  @pytest.mark.parametrize(("tokenize", "is_warned"), [("13a", True), ("none", False)])
+  def test_tell_of_text_that_looks_tokenised(self, caplog, tokenize, is_warned):
+    """sacreBLEU needs 100 such lines."""
+    text = Text("a", ["a b ."] * 100)
+    build_report(text, text, tokenize=tokenize)
+    assert ("tokenized period" in caplog.text) == is_warned
+
   def test_compounds_of_tokenised_text_are_split_in_it_as_it_is(self):
     """`Wagen.` is one word: 4/5, 3/4, 2/3 and 1/2 of the n-grams are right, and a word is missing."""
     sides = Text("a", ["ein rot-weißer Wagen."]), Text("r", ["ein rot-weißer Wagen ."])

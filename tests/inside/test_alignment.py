@@ -161,6 +161,9 @@ def test_the_tag_of_a_target_language_is_no_word(run, tmp_path, workdir, transla
   read_with_tags(monkeypatch)
   status, out, _ = run("--data", f"{tmp_path / 'text'}:en-de")
   assert (status, out) == (0, pharaoh(expected) + "\n")
+  (tmp_path / "gold").write_text("2-0\n")
+  status, _, said = run("--data", f"{tmp_path / 'text'}:en-de", "--gold", tmp_path / "gold")
+  assert status == 2 and "has a link of 2 and 0, but the source has 2 words and the target 2 words" in said[-1]
 
 
 def test_what_is_before_the_first_word_takes_no_link():

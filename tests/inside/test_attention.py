@@ -321,3 +321,15 @@ def test_a_language_model_shows_the_text_at_the_step_that_is_asked_for(workdir, 
 )
 def test_the_page_of_a_language_model_has_its_sentence_alone(sides):
   assert command._texts(argparse.Namespace(sentence="ab", target=None), Attention(*sides, {})) == ["ab"]
+
+
+def test_characters_that_the_fonts_lack_are_told_once_whichever_picture_has_them(
+  pictures, found, tmp_path, monkeypatch, capsys
+):
+  from transformer_jax.inside import figures
+
+  monkeypatch.setattr(pictures, "pictures", lambda *_: {"a": True, "b": False})
+  monkeypatch.setattr(figures, "files", lambda lacking: ({"svg": b""}, lacking))
+  assert [name for name, _ in command._pictures(found, Choice("cross", 0), tmp_path)] == ["a.svg", "b.svg"]
+  said = "the fonts of this machine lack some characters, which are boxes in the pictures: install Noto Sans CJK"
+  assert capsys.readouterr().err == f"{said}; the page has them\n"

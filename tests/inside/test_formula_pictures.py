@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from tests.inside.drawn import all_texts, require_readable
 from transformer_jax.inside import (
+  figures,
   masks_picture,
   positions_picture,
   schedule_picture,
@@ -53,6 +54,9 @@ def test_the_picture_of_positions(length, d_model):
   np.testing.assert_array_equal(sines.get_array(), encoded[:, 0::2])
   np.testing.assert_array_equal(cosines.get_array(), encoded[:, 1::2])
   assert sines.axes.yaxis_inverted()  # position 0 is above
+  for first, axis in enumerate(figure.axes[:2]):  # every second dimension is a column
+    labels = [int(tick.get_text()) for tick in axis.get_xticklabels()]
+    assert labels == [2 * place + first for place in axis.get_xticks()]
   *waves, offsets = (axis.lines[0].get_xydata() for axis in figure.axes if axis.lines)
   np.testing.assert_array_equal(offsets[:, 1], positions_picture.distances(encoded))
   for dimension, points in zip(chosen, waves, strict=True):
@@ -169,6 +173,8 @@ def test_the_picture_of_the_softmax():
     expected |= {place - 0.2: np.median(each.scaled.max(axis=1)), place + 0.2: np.median(each.unscaled.max(axis=1))}
   assert medians == pytest.approx(expected)
   assert [text.get_text() for text in boxes.get_legend().get_texts()] == ["with the scale", "without"]
+  titles = [axis.get_title("left") for axis in examples[:2]]
+  assert titles == ["a typical query, with the scale", "a typical query, without"]
 
 
 def test_targets_and_losses_are_those_of_the_formula():
@@ -224,6 +230,8 @@ def test_the_commands(command, tmp_path, argv, inside):
     (["positions", "--length", 1], "--length is 1, but must be from 2"),
     (["positions", "--d-model", 5], "--d-model is 5, but must be even"),
     (["positions", "--d-model", 6, "--config=base"], "--d-model stands for a whole config"),
+    (["positions", "--d-model", 6, "--workdir", "W"], "--d-model stands for a whole config"),
+    (["positions", "--d-model", 6, "--config.model.num_layers=2"], "--d-model stands for a whole config"),
     (["positions", "--config=gpt"], "config.model.family is gpt, which has no sinusoids"),
     (["positions", "--config=base", "--config.model.learned_positions"], "config.model.learned_positions is True"),
     (["schedule", "--warmup", 0], "--warmup is 0, but must be from 1 to 2,147,483,647"),
@@ -276,3 +284,11 @@ def test_each_flag_reaches_the_masks(command, tmp_path, monkeypatch):
   argv = "masks", "--pairs", "2-3", "--row-length", 4, "--window", 2
   assert command(*argv, "--output", tmp_path / "x.svg")[0] == 0
   assert asked == [([(2, 3)], 4, 2)]
+
+
+@pytest.mark.parametrize("lacking", [False, True])
+def test_characters_that_the_fonts_lack_are_told(command, tmp_path, monkeypatch, lacking):
+  monkeypatch.setattr(smoothing_picture, "draw", lambda *_: Figure())
+  monkeypatch.setattr(figures, "files", lambda figure, endings: ({"svg": b"<svg/>"}, lacking))
+  said = "the fonts of this machine lack some characters, which are boxes in the pictures: install Noto Sans CJK"
+  assert command("smoothing", "--output", tmp_path / "x.svg")[::2] == (0, [said] * lacking)

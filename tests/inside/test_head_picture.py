@@ -169,6 +169,7 @@ def test_the_command(run, workdir, tmp_path):
     (["--accept-edits"], "--accept-edits is for a trained model: give its run with --workdir"),
     (["--workdir", workdir], "--sentence is missing"),
     ([*trained, "--head", 3], "--head is 3, but must be from 1 to 2"),
+    ([*trained, "--head", 0], "--head is 0, but must be from 1 to 2"),
     ([*trained, "--layer", 0], "--layer is 0, but must be from 1 to 1"),
     (["--workdir", workdir, "--sentence", " "], "the sentence is empty"),
     (["--word", 4], "--word is 4, but must be from 1 to 3"),

@@ -1,5 +1,6 @@
 """The model of Figure 1: its numbers against the parameters and arrays of the model itself."""
 
+import argparse
 import dataclasses
 import re
 import sys
@@ -13,6 +14,7 @@ from tests.marks import long
 from tests.model.example import SOURCE, TARGET, options
 from transformer_jax import registry
 from transformer_jax.analysis import requirements
+from transformer_jax.commands import draw_config
 from transformer_jax.config import Config, DataConfig, DecodeConfig, TrainConfig
 from transformer_jax.inside.layer_parts import ACTIVATIONS
 from transformer_jax.inside.model_parts import model_parts
@@ -303,3 +305,24 @@ def test_the_order_of_reading_is_said(backwards, words):
   model = dataclasses.replace(FAMILIES["gru"], reverse_source=backwards)
   [first] = model_parts(model).stacks[0].sublayers[0]
   assert words in first.lines and unrolled(model).about.endswith(words)
+
+
+def test_each_direction_of_elmo_predicts_what_it_has_not_read():
+  expected = {
+    "forward": ("from left to right", "the next token"),
+    "backward": ("from right to left", "the previous token"),
+  }
+  stacks = model_parts(FAMILIES["elmo"]).stacks
+  assert [stack.name for stack in stacks] == [*expected]
+  for stack in stacks:
+    [[lstm]], (order, predicted) = stack.sublayers, expected[stack.name]
+    assert lstm.lines[0].startswith(order) and stack.outputs[-1].lines[0].startswith(predicted)
+
+
+@pytest.mark.parametrize(
+  ("config", "name"),
+  [(None, "numbers"), ("base", "base"), ("gpt", "gpt"), ("rnn", "rnn: bahdanau"), ("rnn:gru", "rnn-gru")],
+)
+def test_a_family_is_named_that_the_name_of_its_config_does_not_tell(config, name):
+  args = argparse.Namespace(config=config, overrides=[], workdir=None, accept_edits=False)
+  assert draw_config._config(args)[1] == name

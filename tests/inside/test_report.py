@@ -7,6 +7,7 @@ import shutil
 import tarfile
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,10 +15,10 @@ from etils import epath
 
 from tests.inside.test_scored import without_attention
 from transformer_jax import runs
-from transformer_jax.config import Config, TrainConfig
+from transformer_jax.config import Config, Corpus, DataConfig, TrainConfig
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.inside import log, report
-from transformer_jax.inside.facts import config_of, facts_of
+from transformer_jax.inside.facts import _checkpoints, _of_data, _starts, _vocabulary, config_of, facts_of
 from transformer_jax.inside.log import Sample
 from transformer_jax.inside.scored import Text, Translations, scored
 from transformer_jax.interchange.export import export
@@ -219,8 +220,14 @@ def test_scores_are_those_that_were_computed(older):
   assert data["groups"] == [vars(group) for group in found.groups]
   for value in found.scores.values():
     assert f"{value.score:.2f}" in page.text and value.signature in page.text
+    assert f"± {value.margin:.2f}" in page.text
   for one in (*found.best, *found.worst):
     assert one.translation in page.text and f"{one.chrf:.1f}" in page.text
+  assert page.texts["h4"] == ["Best", "Worst"]
+  assert page.texts["b"][-4:] == [f"{one.chrf:.1f}" for one in (*found.best, *found.worst)]
+  rows = [(f"{group.least}", f"{group.sentences}", f"{group.bleu:.2f}") for group in found.groups]  # each of one length
+  first = page.texts["td"].index("1")
+  assert page.texts["td"][first : first + 9] == [text for row in rows for text in row]
 
 
 def test_a_run_on_trees_shows_f1(folder):
@@ -382,3 +389,43 @@ def test_what_is_set_is_bold_and_what_differs_is_marked(older, folder):
   cells = '<td><code>0</code></td><td><code class="changed">7</code></td>'
   assert f'<tr class="differs"><th scope="row"><code>train.seed</code></th>{cells}</tr>' in page
   assert page.count('class="differs"') == 1
+
+
+@pytest.mark.parametrize(
+  ("data", "train", "history", "expected"),
+  [
+    ({}, {}, [], "learned from the training text"),
+    ({"tokenizer": "x.model"}, {}, [], "taken from x.model"),
+    ({}, {"init_from": "runs/a"}, [], "that of the run runs/a"),
+    ({}, {}, [{"imported": {"folder": "x"}}, {"data": "y"}], "that of the imported model"),
+    ({"corpus": Corpus.PREPARED, "train": "rows"}, {}, [], "that of the prepared folder"),
+  ],
+)
+def test_the_origin_of_the_vocabulary(data, train, history, expected):
+  config = Config(data=DataConfig(**data), model=ModelConfig(vocab_size=31), train=TrainConfig(**train))
+  assert _vocabulary(config, history) == f"31 pieces, {expected}"
+  config.model = ModelConfig(vocab_size=31, source_vocab_size=37, share_embeddings=False)
+  assert _vocabulary(config, history) == f"37 pieces for the source and 31 pieces for the target, {expected}"
+
+
+def test_texts_starts_and_checkpoints_are_those_of_the_run():
+  languages = {"source_language": "ko", "target_language": "en"}
+  data = DataConfig(corpus=Corpus.TEXT, train="a", validation="b", test="c", **languages)
+  assert _of_data(Config(data=data)) == {
+    **{"corpus": "text", "languages": "ko to en"},
+    **{"training text": "a", "validation text": "b", "test text": "c"},
+  }
+  trained = [{"time": day, "data": "x"} for day in ("Monday", "Tuesday", "Friday")]
+  averaged = {"time": "Wednesday", "averaged": {}}  # no start of training
+  assert _starts([trained[0], averaged, *trained[1:]]) == "Monday, and 2 times again, last Friday"
+  assert _starts(trained[:1]) == "Monday"
+  run = SimpleNamespace(config=Config(), checkpoints=SimpleNamespace(steps=[1000, 2000], best=1000))
+  assert _checkpoints(run) == "1,000, 2,000; the best by validation loss is 1,000"
+
+
+def test_the_scores_of_the_last_validation_have_their_signatures(folder):
+  for step, bleu in ((901, 3.5), (902, 21.256)):
+    add_validation(folder, step, bleu=bleu, chrf=2 * bleu, bleu_signature=f"made at {step}", chrf_signature="another")
+  page = report.render([runs.open(folder)]).decode()
+  for title, value, signature in (("BLEU", "21.26", "made at 902"), ("chrF2", "42.51", "another")):
+    assert f'{title}</th><td class="number"><b>{value}</b></td><td><code>{signature}</code></td>' in page

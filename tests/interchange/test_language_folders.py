@@ -724,7 +724,10 @@ def test_control_characters_are_kept_only_where_the_library_keeps_them(folders, 
       import_model(tmp_path / "folder", tmp_path / "run", "bert")
   else:
     import_model(tmp_path / "folder", tmp_path / "run", "bert")
-    assert runs.open(tmp_path / "run").tokenizer.vocabulary.clean is False
+    known, files = runs.open(tmp_path / "run").tokenizer.vocabulary, ("tokenizer.json", "tokenizer_config.json")
+    hf_tokenizer.write_subwords(tmp_path, known, {})  # as `export` does
+    there, settings = (json.loads((tmp_path / name).read_text()) for name in files)
+    assert known.clean is False and there["normalizer"]["clean_text"] is False and settings["tokenizer_class"] == kind
 
 
 def test_the_masks_of_an_older_gpt2_are_no_parameters(folders, tmp_path):
@@ -749,3 +752,36 @@ def test_two_arrays_for_one_parameter_are_refused(folders, tmp_path):
   safetensors.numpy.save_file({**arrays, "wte.weight": arrays["transformer.wte.weight"] + 1}, path)
   with pytest.raises(InputError, match="which are one: copy it again"):
     gpt2.read(ForeignFolder(tmp_path / "there"))
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_a_vocabulary_of_more_tokens_than_the_table_has_rows_is_refused(folders, name):
+  """Its last tokens would be lost. The folder is named once."""
+  folder, tokens = ForeignFolder(folders / name), {"bert": 11, "gpt2": 260}[name]
+  read = {"bert": hf_vocabulary.wordpiece, "gpt2": functools.partial(hf_vocabulary.byte_level, ends=(0, 0))}[name]
+  rows = tokens - 1
+  message = f"^{re.escape(str(folder.path))} has a vocabulary of {tokens} tokens, which do not fit the {rows} rows"
+  with pytest.raises(InputError, match=message):
+    read(folder, rows)
+
+
+def test_rows_without_a_piece_and_added_special_tokens_are_no_text(folders, tmp_path):
+  """Texts that a GPT-2 writes would have their names."""
+  shutil.copytree(folders / "gpt2", tmp_path / "folder")
+  added = {"id": 260, "content": "<|pad|>", "special": True}
+  with_json(tmp_path / "folder", "tokenizer.json", lambda content: content["added_tokens"].append(added))
+  tokenizer = hf_vocabulary.byte_level(ForeignFolder(tmp_path / "folder"), 263, (0, 0))
+  assert tokenizer.vocabulary.pieces[260] == "<|pad|>"
+  assert tokenizer.decode([0, *tokenizer.encode("ab"), 260, 261, 262]) == "ab"
+
+
+def test_a_bert_may_have_other_names_for_its_special_tokens(folders, tmp_path):
+  """As texts, or as objects with a text."""
+  shutil.copytree(folders / "bert", tmp_path / "folder")
+  for name in ("tokenizer.json", "tokenizer_config.json"):
+    path = tmp_path / "folder" / name
+    path.write_text(path.read_text().replace("[CLS]", "<c>"))
+  mask = {"mask_token": {"content": "[MASK]", "lstrip": True}}
+  with_json(tmp_path / "folder", "tokenizer_config.json", lambda content: content.update(mask))
+  found = hf_vocabulary.wordpiece(ForeignFolder(tmp_path / "folder"), 11).vocabulary
+  assert found.special == ("[PAD]", "[MASK]", "<c>", "[SEP]")

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import safetensors.numpy
 from etils import epath
 
 from tests import damage
@@ -468,3 +469,18 @@ def test_the_room_of_an_output(folder, limit, extra):
 def test_nothing_is_told_of_the_end_of_a_greedy_search(folder):
   edit(folder / "generation_config.json", num_beams=1, early_stopping=False)
   assert marian_hf_import.described(ForeignFolder(folder))[2] == ()
+
+
+def test_learned_positions_in_the_file_are_refused(folder):
+  """Whatever config.json says."""
+  name, path = "model.encoder.embed_positions.weight", folder / params_file.FILE
+  arrays = safetensors.numpy.load_file(path)
+  safetensors.numpy.save_file({**arrays, name: np.ones((512, 22), np.float32)}, path)
+  refused(folder, f"{name} holds learned positions, but the model here has sinusoids")
+
+
+@pytest.mark.parametrize("changes", [{"target_lang": "en"}, {"source_lang": None}, {"source_lang": 7}])
+def test_a_folder_that_does_not_name_two_languages(folder, changes):
+  edit(folder / "tokenizer_config.json", **changes)
+  data = marian_hf_import.described(ForeignFolder(folder))[0].data
+  assert (data.source_language, data.target_language) == ("source", "target")

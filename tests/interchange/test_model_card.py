@@ -91,6 +91,7 @@ def test_the_program_of_a_model_with_tags_gives_one(tmp_path):
   page = (exported.export_of(config, exported.params_of(config), tmp_path, "marian-hf") / "README.md").read_text()
   assert "A sentence begins with the tag of its target language: `<2de>`, `<2fr>`.\n" in page
   assert '["<2de> A sentence."]' in page
+  assert page.startswith('---\nlanguage: ["en", "de", "fr"]\n') and "\n# Transformer, en to de, en to fr\n" in page
 
 
 def test_the_history_names_no_folder_of_this_machine():

@@ -4,6 +4,7 @@ import pytest
 from etils import epath
 
 from transformer_jax.interchange import new_folder
+from transformer_jax.interchange.import_ import import_model
 from transformer_jax.runs import locks
 from transformer_jax.runtime.errors import InputError
 
@@ -25,3 +26,9 @@ def test_an_empty_folder_is_replaced(tmp_path):
   with new_folder.complete(target, "--output") as made:
     (made / "config.json").touch()
   assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
+
+
+def test_an_imported_run_has_no_name_that_no_command_opens(tmp_path):
+  """It is refused before anything is read."""
+  with pytest.raises(InputError, match=r"has \[1\] in its path"):
+    import_model(tmp_path / "nowhere", tmp_path / "a[1]", "bert")

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -24,6 +25,7 @@ from transformer_jax.language.config import GPTConfig
 from transformer_jax.model.config import Dtype, Start
 from transformer_jax.model.transformer import Transformer
 from transformer_jax.runs import params_file, run_folder
+from transformer_jax.runs.run import Model
 from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.initialization import init_params
@@ -129,3 +131,16 @@ def test_the_page_of_a_greedy_run_opens_the_program_that_is_there(tmp_path):
   assert stablehlo._programs(config) == {"greedy.jax": 1}
   assert 'with open("greedy.jax", "rb")' in page and "beam.jax" not in page
   assert "a length from 2 to 61. Each" in page and "`[sentences, length + 17]`" in page
+
+
+def test_parameters_beside_the_programs_may_fill_more_than_a_file(tmp_path, monkeypatch):
+  monkeypatch.setattr(stablehlo, "_MOST_BYTES", 1000)
+  monkeypatch.setattr(stablehlo, "_program", lambda *_, inside: str(inside).encode())
+  run = SimpleNamespace(provenance=[], imported=None, averaged=None, metrics=[])
+  model = Model(exported.config(), {"a": {"b": np.arange(300, dtype=np.float32)}}, exported.tokenizer(), 5)
+  stablehlo.write(tmp_path, run, model, "beside")
+  assert (tmp_path / "beam.jax").read_bytes() == (tmp_path / "greedy.jax").read_bytes() == b"False"
+  with np.load(tmp_path / "parameters.npz") as file:
+    assert {name: array.tolist() for name, array in file.items()} == {"a/b": [*range(300)]}
+  page = (tmp_path / "README.md").read_text()
+  assert 'numpy.load("parameters.npz")' in page and "search(parameters, rows)" in page

@@ -27,7 +27,7 @@ from transformer_jax.config import Config, Corpus, DataConfig, Document, Evaluat
 from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.decoding import buckets
-from transformer_jax.decoding.generator import Generator
+from transformer_jax.decoding.generator import Generator, Sample
 from transformer_jax.decoding.translation import Probability
 from transformer_jax.language.config import BERTClassifierConfig, ELMoConfig
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
@@ -207,6 +207,12 @@ def test_scores_are_those_of_the_tokens_one_after_the_other(gpt_run):
   for size in (0, 10**20):
     with pytest.raises(InputError, match="batch_size"):
       generator.score(texts, batch_size=size)
+  for given, message in (
+    ("ein", "texts is one str, but must be sev"),
+    (["ein", "\ud800"], "text 2 has half of a surr"),
+  ):
+    with pytest.raises(InputError, match=message):
+      generator.score(given)
 
 
 @pytest.mark.parametrize(("size", "fits"), [(15, True), (16, False)])
@@ -320,6 +326,8 @@ def test_a_text_longer_than_any_of_the_training_is_warned_of(gpt_run):
     (["--samples", 0], "--samples is 0, but must be from 1 to 65536"),
     (["--samples", 1 << 17], "--samples is 131072, but must be from 1 to 65536"),
     (["--max-tokens", 0], "--max-tokens is 0, but must be positive"),
+    (["--seed", -1], "--seed is -1, but must be 0 or more, and below 2 ** 32"),
+    (["--seed", 2**32], "--seed is 4294967296, but must be 0 or more, and below 2 ** 32"),
     (["--max-tokens", 99], "config.model.max_positions = 16"),
     (["--prompt", "ein\udcff"], "the prompt has half of a surrogate pair"),
   ],
@@ -337,6 +345,13 @@ def test_a_prompt_from_a_file_is_read_like_a_text(gpt_run, command, monkeypatch)
   assert prompts == ["ein\n\nzwei", "ein\n\nzwei", "ein\n", "", ""]
   status, _, err = command("generate", "--workdir", gpt_run, stdin=b"ein\n\xff")
   assert status == 2 and "standard input, line 2: byte 1 of the line is not valid UTF-8" in err[-1]
+
+
+def test_a_line_of_dashes_is_between_two_samples(gpt_run, command, monkeypatch):
+  found = [Sample("ein\n", 2, True), Sample("zwei", 1, False)]
+  monkeypatch.setattr(Generator, "generate", lambda self, prompt, **options: found)
+  argv = ["generate", "--workdir", gpt_run, "--prompt", ""]
+  assert command(*argv)[:2] == (0, "ein\n\n" + 60 * "-" + "\nzwei\n")
 
 
 def test_a_seed_gives_one_text_whatever_generator_jax_is_told_to_take(gpt_run):
@@ -484,6 +499,10 @@ def test_a_test_text_that_is_missing_is_said_before_the_training(folder, tmp_pat
   [
     ("short\tein\nzwei\n", "line 2: no tab"),
     ("short\tein\ntall\tzwei\n", "line 2: the label 'tall' is not one of config.model.labels = short,long"),
+    (
+      "short\tein\n" + "zwei " * 999 + "\tlong\n",
+      r"line 2: the label 'zwei .{,33}\.\.\.' is not one of config.model.labels",
+    ),
     ("", "the training text has no sentence to learn a vocabulary from"),
   ],
 )

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from transformer_jax.ops.categorical import categorical
+from transformer_jax.ops.categorical import _first_above, categorical
 
 
 @functools.cache
@@ -45,3 +45,10 @@ def test_tokens_are_as_frequent_as_they_are_probable():
   found = jax.jit(jax.vmap(categorical, in_axes=(None, 0)))(jnp.asarray(logits), uniform)
   expected = np.exp(logits)
   np.testing.assert_allclose(np.bincount(found, minlength=31) / 20_000, expected / expected.sum(), atol=1e-4)
+
+
+def test_rounding_never_leaves_what_may_be_drawn():
+  """It may put the point before the first sum or behind the last one."""
+  sums, allowed = jnp.array([0.0, 0.25, 0.5, 0.5]), jnp.array([False, True, True, False])
+  found = [int(_first_above(sums, point, allowed)) for point in (-1e-9, 0.0, 0.25, 0.5, 1.0)]
+  assert found == [1, 1, 2, 2, 2]

@@ -30,7 +30,7 @@ from transformer_jax.model import (
   transformer,
 )
 from transformer_jax.paper import contract, parsing, report, results, tiny
-from transformer_jax.paper.statement import Deviation, Statement, require_close
+from transformer_jax.paper.statement import Deviation, Statement, require_close, require_equal
 from transformer_jax.paper.table4 import PARSERS
 from transformer_jax.runtime import devices
 from transformer_jax.tasks import token_prediction, translation
@@ -311,3 +311,9 @@ def test_nan_or_another_shape_is_not_close(found):
   require_close([1.0, 2.00001], [1.0, 2.0], "a thing")
   with pytest.raises(AssertionError, match="a thing"):
     require_close(found, [1.0, 2.0], "a thing")
+
+
+def test_a_check_has_exact_matmuls():
+  """By default an accelerator rounds their operands, and a check compares with float64."""
+  statement = a_statement(check=lambda: require_equal(jax.config.jax_default_matmul_precision, "highest", "it"))
+  assert statement.failure() is None and jax.config.jax_default_matmul_precision != "highest"

@@ -463,3 +463,13 @@ def test_the_sum_is_exact_and_one_checkpoint_is_in_memory_at_a_time():
 def test_a_day_between_two_checkpoints_is_more_than_ten_minutes():
   start = datetime.datetime(2026, 1, 1)
   assert averaging.chosen({3: start, 5: start + datetime.timedelta(days=1, minutes=5)}, 2, 10) == [5, 3]
+
+
+def test_full_memory_is_not_called_a_checkpoint_that_cannot_be_read(folder, tmp_path, monkeypatch):
+  def read(*_):
+    raise MemoryError
+
+  monkeypatch.setattr(restore, "read_params", read)
+  with pytest.raises(MemoryError):
+    averaging.average(folder, tmp_path / "average", 2)
+  assert not (tmp_path / "average").exists()

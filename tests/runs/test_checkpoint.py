@@ -707,3 +707,28 @@ def test_a_checkpoint_that_is_deleted_while_its_time_is_asked_is_no_damage(two_s
 
   monkeypatch.setattr(ocp.path.step, "standard_name_format", deleted)
   assert list(checkpoint_files.finish_times(folder)) == [5]
+
+
+def test_a_damaged_record_of_the_checkpoint_before_is_one_sentence_and_ends_no_run(two_steps, tmp_path):
+  """The checkpoint counts as planned."""
+  folder = epath.Path(shutil.copytree(two_steps, tmp_path / "run"))
+  for content in ("", "[]", "{}", '{"step": "3"}'):
+    (folder / "checkpoints" / "5" / "previous" / "metadata").write_text(content)
+    with pytest.raises(InputError, match=r"previous/metadata (cannot be read|does not say which checkpoint was saved)"):
+      checkpoint_files.read_previous(folder, 5)
+    assert checkpoint_files.is_planned(folder, 5)
+
+
+def test_a_checkpoint_that_is_planned_when_it_is_made_again_is_kept_as_such(tmp_path):
+  """A damaged one that a signal had asked for is moved away, and the run comes to its step again."""
+  arrays = {"params": {"a": np.ones(3, np.float32)}}
+  writer = checkpoint_files.Writer(epath.Path(tmp_path), keep=1)
+  writer.save(3, arrays, None, None, planned=False)
+  writer.wait()
+  shutil.rmtree(tmp_path / "checkpoints" / "3")
+  writer.look_again()
+  for step, planned in ((3, True), (5, False)):
+    writer.save(step, arrays, None, None, planned=planned)
+    writer.wait()
+  writer.close()
+  assert steps_in(tmp_path) == [3, 5]

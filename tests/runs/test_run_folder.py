@@ -147,6 +147,9 @@ def test_an_older_run_without_digests_that_failed_begins_again(tmp_path):
   folder, tokenizer = epath.Path(tmp_path), SentencePieceTokenizer.learn(["abc ab"] * 5, 265)
   config = Config(model=dataclasses.replace(Config().model, vocab_size=265))
   run_folder.begin_run(folder, config, tokenizer, [])
+  for name in ("metrics.jsonl", "report.html"):  # of the start that failed
+    (tmp_path / name).touch()
+  assert resume.run_to_go_on_with(folder, config) is None
   (tmp_path / "SHA256SUMS").unlink()
   assert resume.run_to_go_on_with(folder, config) is None
 

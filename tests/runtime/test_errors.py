@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from transformer_jax.decoding.line_warning import LanguageWarning, LineWarning
-from transformer_jax.runtime.errors import InputError, OptionError, RunError, writing
+from transformer_jax.runtime.errors import InputError, OptionError, RunError, first_line, writing
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,15 @@ def test_what_is_made_of_several_texts_comes_back_from_another_process(made):
 
 def test_an_option_from_another_process_has_its_flag():
   assert pickle.loads(pickle.dumps(OptionError("beam_size", "is 0"))).of_flag() == "--beam-size is 0"
+
+
+@pytest.mark.parametrize(
+  ("error", "expected"),
+  [
+    (AssertionError(), "AssertionError"),
+    (ValueError("\n two\nthree"), "two"),
+    (ValueError("x" * 300), "x" * 197 + "..."),
+  ],
+)
+def test_the_first_line_of_an_error_is_never_empty(error, expected):
+  assert first_line(error) == expected

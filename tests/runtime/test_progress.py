@@ -1,6 +1,7 @@
 """Progress where stderr is no terminal."""
 
 import sys
+import threading
 import time
 
 from transformer_jax.runtime import progress
@@ -130,7 +131,9 @@ def test_only_what_takes_a_while_is_said(monkeypatch):
   monkeypatch.setattr(progress, "say", said.append)
   monkeypatch.setattr(progress, "_SECONDS_OF_SILENCE", 3600.0)
   with doing("a quick thing"):
-    pass
+    [timer] = [each for each in threading.enumerate() if getattr(each, "args", None) == ["a quick thing ..."]]
+  timer.join(60)
+  assert not timer.is_alive()  # it says nothing later either
   monkeypatch.setattr(progress, "_SECONDS_OF_SILENCE", 0.01)
   with doing("a long thing"):
     for _ in range(1000):

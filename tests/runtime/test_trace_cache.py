@@ -155,6 +155,7 @@ def test_code_of_other_packages_is_not_ones_own():
   assert trace_cache.is_own(trace_cache.kept, SimpleNamespace()) is False
   assert trace_cache.is_own(trace_cache.kept, devices.shard)
   assert not trace_cache.is_own(test_a_second_start_traces_nothing)
+  assert not trace_cache.is_own_module("transformer_jax_mine.model")  # its name only begins as ours does
 
 
 def test_threads_trace_a_program_once(start):

@@ -16,7 +16,7 @@ from libretranslatepy import LibreTranslateAPI
 from tests.serve.fake import Gate, fake, look, served, serving, shout
 from transformer_jax.runtime.errors import RunError
 from transformer_jax.serve import batcher, server
-from transformer_jax.serve.app import MOST_ATTENTIONS, MOST_WEIGHTS, application
+from transformer_jax.serve.app import MOST_ATTENTIONS, MOST_WEIGHTS, _language_name, application
 from transformer_jax.serve.batcher import Busy
 from transformer_jax.serve.concurrency_limit import ConcurrencyLimit
 from transformer_jax.serve.search import Options
@@ -177,6 +177,7 @@ def test_a_client_from_pypi(client):
     ({"q": "a", "source": "en", "target": "de", "format": "html"}, "plain text alone"),
     ({"q": "a", "source": "en", "target": "de", "alternatives": -1}, "alternatives is -1"),
     ({"q": "a", "source": "en", "target": "de", "alternatives": True}, "alternatives is True"),
+    ({"q": "a", "source": "en", "target": "de", "alternatives": "1" * 5000}, "alternatives is '111"),
     ({"q": "a", "source": "en", "target": "de", "alternatives": "\u00b2"}, "alternatives is '\u00b2'"),
     ([], "must be a JSON object"),
   ],
@@ -296,6 +297,7 @@ def test_attention(client):
     "kind is 'x', but this model's attention is encoder, decoder, cross",
   )
   assert client.post("/attention", {"source": "a b"}).status == 400
+  assert client.post("/attention", {"source": "a b", "target": "c", "kind": ["cross"]}).status == 400
 
 
 def test_other_places_and_methods(client):
@@ -498,3 +500,10 @@ def test_texts_of_a_form_keep_their_number_and_order(client):
   for body, headers in ((f"{parts}--x--\r\n", PARTS), (urllib.parse.urlencode(fields), FORM)):
     assert client.request("POST", "/translate", body, headers).json == {"translatedText": ["A", "", "B"]}
   assert client.request("POST", "/translate", "q=&source=en&target=de", FORM).json == {"translatedText": ""}
+
+
+@pytest.mark.parametrize(
+  ("code", "name"), [("ko", "Korean"), ("pt-BR", "Portuguese (Brazil)"), ("tree", "tree"), ("a_b", "a_b")]
+)
+def test_a_language_has_its_english_name_or_else_its_code(code, name):
+  assert _language_name(code) == name

@@ -81,6 +81,7 @@ def test_sentences_that_are_encoded_a_few_at_a_time_are_all_there(tmp_path, monk
   expected[:, LABEL] = np.arange(17)[:, None] % 3
   np.testing.assert_array_equal(found.rows, expected)
   assert found.report.tokens == np.sum(expected[:, TOKEN_TYPES] > 0)
+  assert found.report.examples == "17 sentences"
   assert list(found.report.left_out.values()) == [sum(cut)] == [3]
 
 

@@ -11,6 +11,7 @@ from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.language.config import BERTClassifierConfig, BERTConfig, GPTConfig
 from transformer_jax.model.special_tokens import BOS, EOS
+from transformer_jax.runtime.errors import InputError
 from transformer_jax.tasks import classification
 from transformer_jax.training.task import task_of
 
@@ -128,3 +129,10 @@ def test_rows_hold_the_numbers_of_a_large_vocabulary(tmp_path, pack, model):
 def test_rows_of_pairs_hold_the_numbers_of_both_sides():
   for sides in ((Wide(), Letters()), (Letters(), Wide())):
     assert TokenizerPair(*sides).row_type is np.uint32
+
+
+def test_a_text_of_blank_lines_is_refused(tmp_path):
+  (tmp_path / "text").write_text("\n \n")
+  data = DataConfig(corpus=Corpus.TEXT, train=f"{tmp_path}/text", row_length=32, cache_dir=f"{tmp_path}/cache")
+  with pytest.raises(InputError, match="text is empty: there is nothing to read"):
+    blocks.packed_rows(Config(data=data, model=GPTConfig()), data.train, Letters())

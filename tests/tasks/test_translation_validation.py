@@ -135,3 +135,12 @@ def test_sentences_in_parts_are_told_once_for_each_text(monkeypatch, capfd):
     validation.translate(None, PAIRS, name)
   told = "a sentence has more than 9 tokens:\n  it is translated in 2 parts\n  (1 more sentence like it)\n"
   assert capfd.readouterr().err == f"config.data.validation: {told}config.data.test: {told}"
+
+
+def test_a_validation_without_a_finite_loss_has_no_samples_of_the_one_before(monkeypatch):
+  monkeypatch.setattr(translation_validation, "Translator", Given)
+  validation = translation_validation.TranslationValidation(Config(data=DataConfig(validation="")), TASK, None)
+  losses = iter([1.0, float("nan")])
+  validation._evaluator, validation._pairs = SimpleNamespace(means=lambda params: {"loss": next(losses)}), PAIRS
+  assert "samples" in validation.measure(None) and validation.samples != ""
+  assert validation.measure(None).keys() == {"loss"} and validation.samples == ""

@@ -515,3 +515,14 @@ def test_a_start_records_what_the_next_one_compares(monkeypatch, capfd):
   with monkeypatch.context() as patch:
     patch.setattr(checks, "package_versions", lambda: first["versions"] | {"jax": "0.0"})
     assert "packages have changed: rounding may differ\n" in said()
+
+
+def test_the_end_shows_samples_of_the_test_text_and_prints_its_scores(tmp_path, capfd):
+  trainer = object.__new__(loop.Trainer)
+  trainer._config, trainer._workdir = Config(data=DataConfig(test="text")), epath.Path(tmp_path)
+  trainer._state = SimpleNamespace(step=7, params_for_decoding="the average")
+  trainer._validation = SimpleNamespace(test=lambda params: f"the scores of {params}", samples="  source:      a")
+  trainer._report()
+  out, err = capfd.readouterr()
+  assert out == "the scores of the average\n"
+  assert err.startswith("the model of step 7 is in\n") and err.endswith("\n  source:      a\n")

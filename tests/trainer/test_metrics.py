@@ -212,6 +212,8 @@ def test_lines_that_were_deleted_or_changed_in_the_middle_are_missed(tmp_path, c
     log.add(update(1.0))
     if step in (2, 5, 6, 9, 11):
       log.flush(step, {})
+    if step == 10:
+      log.write(step, "validation", {"loss": 1.0})
   log.close()
   lines = (tmp_path / FILE).read_bytes().splitlines(keepends=True)
   match change:

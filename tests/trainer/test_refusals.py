@@ -19,6 +19,7 @@ from transformer_jax.runtime import hosts
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.trainer import checks, loop
+from transformer_jax.trainer.training_text import training_text
 from transformer_jax.training.step import TrainState, abstract_state
 
 
@@ -197,3 +198,21 @@ def test_edits_are_accepted_where_that_is_said(prefix, tmp_path, monkeypatch, mo
     with pytest.raises(InputError, match="enough"):
       loop.Trainer._begun(SimpleNamespace(_config=config, _accept_edits=accept), state, None)
   assert set(told) == {accept}
+
+
+def test_a_task_that_packs_before_the_run_takes_no_random_pieces():
+  task = dataclasses.replace(TASK, packing_ahead=None, packed_rows=lambda *_: pytest.fail("the text is packed"))
+  with pytest.raises(
+    InputError, match=r"this model's task packs its text before it begins: leave out config\.data\.bpe"
+  ):
+    training_text(Config(data=DataConfig(bpe_dropout=0.1)), task, None)
+
+
+def test_the_files_are_known_before_they_are_packed():
+  """So that a change while they are packed is an error of the run."""
+  done = []
+  task = dataclasses.replace(
+    TASK, packing_ahead=lambda *_: done.append("known"), packed_rows=lambda *_: done.append("packed")
+  )
+  training_text(Config(data=DataConfig(bpe_dropout=0.1)), task, None)
+  assert done == ["known", "packed"]

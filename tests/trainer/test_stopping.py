@@ -414,3 +414,14 @@ def test_a_signal_while_the_last_checkpoint_is_saved_counts():
   trainer._report = lambda: pytest.fail("the test text is measured")
   with pytest.raises(SystemExit, match="143"):
     trainer.run()
+
+
+@pytest.mark.parametrize(("step", "saves"), [(5, [(5, None, True)]), (7, [(7, None, False)]), (0, [])])
+def test_what_an_error_saves_is_planned_where_a_checkpoint_was_due(step, saves):
+  """An unbroken run has that one, so `average` counts it."""
+  saved, trainer = [], object.__new__(loop.Trainer)
+  trainer._config = Config(train=TrainConfig(save_every=5))
+  trainer._save = lambda step, validated, *, planned: saved.append((step, validated, planned))
+  with pytest.raises(InputError, match="as it happens"), trainer._saved_on_error(step):
+    raise InputError("as it happens")
+  assert saved == saves

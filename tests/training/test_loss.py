@@ -1,4 +1,5 @@
 import functools
+from types import SimpleNamespace
 
 import flax.linen as nn
 import jax
@@ -13,6 +14,7 @@ from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.model.embedding import output_logits
 from transformer_jax.paper import formulas
 from transformer_jax.runtime import devices
+from transformer_jax.tasks import token_prediction
 from transformer_jax.tasks.token_prediction import Prediction, output_layer_sums
 from transformer_jax.training.chunked_loss import chunk_size, chunked_sums
 from transformer_jax.training.loss import r_drop_sums, token_sums
@@ -250,3 +252,13 @@ def test_the_loss_that_tells_the_best_checkpoint_is_what_training_minimises():
   joint = joint_loss(both, {"tokens": np.float32(7), "next_sentence": np.float32(3)}) / 7
   assert total_loss(line) == pytest.approx(float(joint))
   assert total_loss(means(other)) == pytest.approx(11 / 3)
+
+
+def test_two_passes_have_no_more_logits_at_a_time_than_one(monkeypatch):
+  """600 logits are three chunks of 200, each of 100 tokens with the logits of both passes."""
+  chunks = []
+  monkeypatch.setattr(token_prediction, "chunked_sums", lambda *given: chunks.append(given[6]))
+  model = SimpleNamespace(apply=lambda variables, method: np.zeros((VOCAB, MODEL), np.float32))
+  prediction = Prediction(jnp.zeros((600, MODEL)), jnp.zeros(600, jnp.int32), jnp.ones(600, bool))
+  output_layer_sums(Config(), model, {}, prediction, twice=True)
+  assert chunks == [100]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from transformer_jax.runtime.sizes import gigabytes
 from transformer_jax.runtime.values import JsonObject
-from transformer_jax.runtime.wording import duration
+from transformer_jax.runtime.wording import counted, duration
 
 # Table 2's training costs are device time: 8 P100 at 9.5 TFLOP/s, base for 12 hours and big for 3.5 days.
 _P100S, _P100_RATE = 8, 9.5e12
@@ -24,7 +24,7 @@ def _parameters(plan: JsonObject) -> Iterator[str]:
 
 def _memory(plan: JsonObject) -> Iterator[str]:
   memory = plan["memory"]
-  rows = f"{memory['rows_at_a_time']} rows of {plan['row_length']} at a time"
+  rows = f"{counted(memory['rows_at_a_time'], 'rows')} of {plan['row_length']} at a time"
   yield f"memory on {_each(plan['devices'])} ({plan['platform']}), {rows}"
   for part in ("parameters", "optimizer", "gradients", "activations", "working", "total"):
     yield f"  {part:<36} {gigabytes(memory[part]):>14}"

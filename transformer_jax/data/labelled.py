@@ -36,9 +36,10 @@ def read(data: DataConfig, which: str, classes: Sequence[str]) -> Iterator[tuple
     if not tab:
       raise InputError(f"{path}, line {number}: no tab; each line must be LABEL<TAB>SENTENCE")
     if label not in numbers:
+      shown = label if len(label) <= 40 else f"{label[:37]}..."  # it is a sentence if the columns are swapped
       raise InputError(
-        f"{path}, line {number}: the label {label!r} is not one of config.model.labels = {','.join(classes)}: "
-        "name all labels of all files there"
+        f"{path}, line {number}: the label {shown!r} is not one of config.model.labels = "
+        f"{','.join(classes)}: name all labels of all files there"
       )
     yield numbers[label], sentence
 

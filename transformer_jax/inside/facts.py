@@ -174,7 +174,10 @@ def _newest(history: list[JsonObject], name: str) -> Json:
 
 
 def _vocabulary(config: Config, history: list[JsonObject]) -> str:
-  learned = f"taken from {config.data.tokenizer}" if config.data.tokenizer else "learned from the training text"
+  prepared = config.data.corpus is Corpus.PREPARED  # whose vocabulary may have been given to `prepare`
+  learned = "that of the prepared folder" if prepared else "learned from the training text"
+  if config.data.tokenizer:
+    learned = f"taken from {config.data.tokenizer}"
   if config.train.init_from:
     learned = f"that of the run {config.train.init_from}"
   if _newest(history, "imported"):

@@ -4,6 +4,7 @@ import os
 
 from transformer_jax.interchange import formats, new_folder
 from transformer_jax.interchange.formats import FORMATS
+from transformer_jax.runs import run_folder
 from transformer_jax.runs.run import Run
 from transformer_jax.runs.run import open as open_run
 from transformer_jax.runs.steps import LAST, Step
@@ -33,6 +34,8 @@ def export(
   require_option("to", to, to in FORMATS, f"one of {', '.join(FORMATS)}")
   values = _options(to, options)
   run, target = open_run(workdir), new_folder.new(output, "--output")
+  if to == "safetensors":  # a run folder, which no command opens under some names
+    run_folder.folder_of(target)
   module = formats.module(to)
   module.require(run.config)
   model = run.model(step=step)

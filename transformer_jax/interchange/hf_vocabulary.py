@@ -72,17 +72,20 @@ def wordpiece(folder: ForeignFolder, size: int) -> SubwordTokenizer:
     numbers = _numbers(str(folder.path / _WORDS), words, [])
     _require_none_added(folder, numbers, (*special, unknown))
     lower, apart = "do_lower_case", "tokenize_chinese_chars"
+  pieces = _filled(folder, numbers, size)
+  lowercase, chinese_apart, clean = (normalizer.truth(name, True) for name in (lower, apart, "clean_text"))
+  strip_accents = normalizer.truth("strip_accents") if "strip_accents" in normalizer else None
   return _tokenizer(
     folder,
     lambda: Vocabulary(
       Kind.WORDPIECE,
-      _filled(folder, numbers, size),
+      pieces,
       special=special,
       unknown=unknown,
-      lowercase=normalizer.truth(lower, True),
-      strip_accents=normalizer.truth("strip_accents") if "strip_accents" in normalizer else None,
-      chinese_apart=normalizer.truth(apart, True),
-      clean=normalizer.truth("clean_text", True),
+      lowercase=lowercase,
+      strip_accents=strip_accents,
+      chinese_apart=chinese_apart,
+      clean=clean,
     ),
   )
 
