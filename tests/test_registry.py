@@ -9,9 +9,11 @@ from types import SimpleNamespace
 from typing import Optional
 
 import flax.linen as nn
+import jax.numpy as jnp
 import pytest
 
 from transformer_jax import registry
+from transformer_jax.analysis import requirements
 from transformer_jax.config import Config, flags, serialization
 from transformer_jax.model.config import ModelConfig, Remat
 from transformer_jax.model.transformer import Transformer
@@ -319,3 +321,17 @@ def test_tasks_of_ours_say_which_model_they_need():
     classification.classes_of(config)
   with pytest.raises(InputError, match="the task of masked tokens needs a BERT"):
     shapes_of(config)
+
+
+def test_the_operations_of_a_module_that_is_defined_again_are_its_own(monkeypatch):
+  """As in a notebook."""
+  registry.register("own", OWN)
+  config = Config(model=OwnConfig(vocab_size=31, num_layers=1, d_model=14, d_ff=11, num_heads=2))
+  before = requirements.flops(config).step
+
+  class Again(Transformer):
+    def encode(self, *inputs, deterministic=True):
+      return super().encode(*inputs, deterministic=deterministic) @ jnp.ones((14, 14))
+
+  monkeypatch.setattr(sys.modules[__name__], "OwnModel", Again)
+  assert requirements.flops(config).step > before

@@ -306,3 +306,9 @@ def test_a_file_of_holes_is_refused(exported):
     file.truncate(1 << 40)
   with pytest.raises(InputError, match=r"has 1,099,511,627,776 bytes, but only [\d,]+ of them are data"):
     runs.open(exported).model()
+
+
+@pytest.mark.parametrize("step", ["0", "beste", False, -1])
+def test_a_step_that_is_none_is_said(original, step):
+  with pytest.raises(InputError, match=f"^step is {step}, but must be a number, last or best$"):
+    Translator.load(original, step=step)

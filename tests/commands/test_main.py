@@ -66,6 +66,9 @@ def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):
   [
     ([], "a command is missing; there are train, plan, translate, backtranslate"),
     (["translat"], "'translat' is not a command (did you mean translate or backtranslate?); there are train, plan"),
+    (["score", "--hypotheses", "https://a/b", "--reference", "S"], "https://a/b is neither a path on this machine nor"),
+    (["translate", "--workdir", "hdfs://a/b"], "hdfs://a/b is neither a path on this machine nor on gs://"),
+    (["translate", "--workdir", "/s3/run"], "/s3/run would be read as s3://run, which is in a bucket"),
     (["--config=numbers"], "a command must come before --config=numbers; there are train, plan, translate"),
     (["translate", "--workdir", "W", "-x"], "unrecognized arguments: -x; `transformer-jax translate --help`"),
     (["translate"], "required: --workdir"),
@@ -238,3 +241,11 @@ def test_the_help_says_the_defaults():
   in_words = {"all": "0", "no": "False"}  # of --top-k, and of `score --lowercase`
   found = list(defaults(_parser()))
   assert len(found) > 30 and not [pair for pair in found if in_words.get(pair[0], pair[0]) != pair[1]]
+
+
+def test_a_current_folder_that_is_gone_is_said(monkeypatch, tmp_path, capfd):
+  (gone := tmp_path / "gone").mkdir()
+  monkeypatch.chdir(gone)
+  gone.rmdir()
+  assert main(["average", "--workdir", "run", "--last", "1", "--output", "out"]) == 2
+  assert "error: the current folder is no longer there: change to one that is" in capfd.readouterr().err

@@ -161,3 +161,16 @@ def test_the_engine_gets_the_flags(command, monkeypatch, flags, expected):
 def test_an_error_of_the_pipeline_is_that_of_its_step(raised, kind, message):
   with pytest.raises(kind, match=message), beam_pipeline._explained():
     raise raised
+
+
+def test_rules_that_leave_out_everything_are_told_of(command, tmp_path, monkeypatch, capfd):
+  monkeypatch.setattr(beam_pipeline, "require_beam", lambda: None)
+  assert main([*command, "--min-length=999"]) == 2
+  err = capfd.readouterr().err
+  assert "no sentence pair is left to learn a vocabulary from: " in err and "left out: fewer than 999 words;" in err
+  assert not (tmp_path / "rows").exists()
+
+
+def test_a_pipeline_on_a_cluster_is_not_told_to_take_a_flag_that_is_refused_there():
+  with pytest.raises(RunError, match=r"give the command again with a smaller --part$"), beam_pipeline._explained("R"):
+    raise ValueError("lost")

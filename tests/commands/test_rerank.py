@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from etils import epath
 from sacrebleu import BLEU
 
 from tests.commands.lines import LINES, text
@@ -281,3 +282,12 @@ def test_weights_never_take_the_place_of_a_file_of_a_models_run(run, workdir, fi
   flags = ["--reference", tmp_path / "reference", "--source", tmp_path / "source", "--forward", workdir]
   status, out, [error] = run(*files[:4], Path(workdir) / "config.json", *flags)
   assert (status, out) == (2, "") and f"is a file of the run in {workdir}: give another one" in error
+
+
+def test_weights_in_a_bucket_without_its_library(monkeypatch):
+  def missing(self, mode):
+    raise ImportError("no gcsfs")
+
+  monkeypatch.setattr(type(epath.Path("gs://bucket/x")), "open", missing)
+  with pytest.raises(InputError, match=r"cannot read gs://bucket/w: for gs:// install etils\[epath-gcs\]"):
+    rerank._read_weights("gs://bucket/w")

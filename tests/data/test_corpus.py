@@ -291,3 +291,13 @@ def test_what_a_registered_corpus_gets_wrong_is_said(monkeypatch):
     read("dev", DataConfig(corpus=Corpus.REGISTERED, dataset="other"))
   with pytest.raises(InputError, match=r"config\.data\.dataset is '', but must be the name of a dataset"):
     DataConfig(corpus=Corpus.REGISTERED)
+
+
+def test_an_address_of_another_kind_is_one_sentence():
+  complaint("https://host/x", "https://host/x is neither a path on this machine nor on gs://: give one of these")
+
+
+def test_a_file_that_cannot_be_looked_at_is_not_called_missing(tmp_path):
+  (tmp_path / "x.en").symlink_to(tmp_path / "x.en")
+  for which in (f"{tmp_path}/x", f"{tmp_path}/x.en,{tmp_path}/x.en"):
+    complaint(which, f"cannot read {tmp_path}/x.en: Too many levels of symbolic links")

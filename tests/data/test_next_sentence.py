@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transformer_jax.config import Config, Corpus, DataConfig
+from transformer_jax.config import Config, Corpus, DataConfig, Document
 from transformer_jax.data import encoding, next_sentence
 from transformer_jax.data.documents import line_feed, open_text
 from transformer_jax.data.next_sentence import LABEL, TOKEN_TYPES, TOKENS, next_sentence_rows
@@ -210,3 +210,19 @@ def test_what_is_drawn_is_one_half_in_the_mean(choice):
   shares, deviation = CHOICES[choice]
   found = shares()
   assert len(found) > 100 and abs(np.mean(found) - 0.5) < 5 * deviation / np.sqrt(len(found))
+
+
+@pytest.mark.parametrize(
+  ("kind", "advice"),
+  [
+    ("line", "set it to 'file' or 'paragraph', or give"),
+    ("paragraph", "set it to 'file', or give"),
+    ("file", "other: give a"),
+  ],
+)
+def test_documents_of_one_line_are_told_of_with_what_would_be_wider(tmp_path, kind, advice):
+  config = config_of(tmp_path / "text", "ab\n")
+  config.data.document = Document(kind)
+  tokenizer = SentencePieceTokenizer.learn(["ab abc b"] * 5, 267)
+  with pytest.raises(InputError, match=advice):
+    next_sentence.packed_rows(config, config.data.train, tokenizer)

@@ -206,7 +206,7 @@ def test_the_pairs_of_an_epoch_are_counted_with_their_weights(data, tmp_path, we
 def test_files_that_cannot_be_read_in_shards(data, tmp_path):
   source = tmp_path / "train.en"
   source.write_text("a\n")
-  with pytest.raises(InputError, match=r"train\.en has 1 lines but .*train\.de has 23"):
+  with pytest.raises(InputError, match=r"train\.en has 1 line but .*train\.de has 23"):
     text_shards.not_packed_yet(data, Letters())
   (tmp_path / "train.en.gz").write_bytes(gzip.compress(source.read_bytes()))
   source.unlink()

@@ -347,6 +347,12 @@ def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines
     ({"patience": -1.0}, "patience is -1.0, but must be from 0 to 1,000,000"),
     ({"patience": float("nan")}, "patience is nan"),
     ({"batch_size": 0}, "batch_size is 0"),
+    ({"beam_size": 2.0}, "beam_size is 2.0, but must be a whole number"),
+    ({"beam_size": True}, "beam_size is True, but must be a whole number"),
+    ({"n_best": "2"}, "n_best is 2, but must be a whole number"),
+    ({"batch_size": 8.0}, "batch_size is 8.0, but must be a whole number"),
+    ({"seed": 1.5}, "seed is 1.5, but must be a whole number"),
+    ({"window": 10.0}, "window is 10.0, but must be a whole number"),
     ({"seed": -1}, "seed is -1, but must be 0 or more"),
     ({"seed": 2**32}, "seed is 4294967296, but must be 0 or more, and below"),
     ({"window": 0}, "window is 0, but must be positive"),
@@ -522,3 +528,7 @@ def test_only_a_model_of_several_languages_needs_a_code(codes, told):
   tokenizer.codes = codes
   check_language("a", tokenizer, [], 1, warnings.append)
   assert [type(warning) for warning in warnings] == [LanguageWarning] * told  # which the commands count
+
+
+def test_numbers_of_numpy_are_numbers(translator):
+  assert translator.translate([""], beam_size=np.int64(2), n_best=np.int64(2), seed=np.uint8(3)) == [[""]]

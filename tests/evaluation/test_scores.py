@@ -82,6 +82,9 @@ def test_bad_input():
     score([], [])
   with pytest.raises(InputError, match="'13b' is not a tokenisation; sacreBLEU has 13a, "):
     check_tokenization("13b")
+  for given in (("Ein Haus.", "Ein Haus!"), (["Ein Haus."], "Ein Haus.")):
+    with pytest.raises(InputError, match=r"is one str, but must be several: write \["):
+      score(*given)
 
 
 def test_a_tokenisation_that_has_to_be_downloaded(monkeypatch):

@@ -230,6 +230,8 @@ def test_the_commands(command, tmp_path, argv, inside):
     (["positions", "--length", 1], "--length is 1, but must be from 2"),
     (["positions", "--d-model", 5], "--d-model is 5, but must be even"),
     (["positions", "--d-model", 6, "--config=base"], "--d-model stands for a whole config"),
+    (["masks", "--pairs", "13-3"], "but the row has 8: give a longer row, or fewer tokens"),
+    (["positions", "--config=rnn"], "or give --d-model alone"),
     (["positions", "--d-model", 6, "--workdir", "W"], "--d-model stands for a whole config"),
     (["positions", "--d-model", 6, "--config.model.num_layers=2"], "--d-model stands for a whole config"),
     (["positions", "--config=gpt"], "config.model.family is gpt, which has no sinusoids"),

@@ -429,3 +429,13 @@ def test_the_scores_of_the_last_validation_have_their_signatures(folder):
   page = report.render([runs.open(folder)]).decode()
   for title, value, signature in (("BLEU", "21.26", "made at 902"), ("chrF2", "42.51", "another")):
     assert f'{title}</th><td class="number"><b>{value}</b></td><td><code>{signature}</code></td>' in page
+
+
+@pytest.mark.parametrize(
+  ("keep", "save_every", "last"), [(7, 10, 5), (3, 10, 3), (7, 50, 2), (7, 60, 2), (1, 10, None), (7, 0, None)]
+)
+def test_the_command_to_average_takes_no_more_checkpoints_than_a_run_keeps(older, keep, save_every, last):
+  run = runs.open(older)
+  run.config.train = TrainConfig(steps=100, keep=keep, save_every=save_every)
+  found = dict(report._commands(run, trains=True)).get("average checkpoints", "")
+  assert f" --last {last} --output DIR" in found if last else found == ""

@@ -13,6 +13,7 @@ from transformer_jax.runtime.errors import InputError
   [
     ("nowhere", r"nowhere is no folder: give the one with model\.safetensors or pytorch_model\.bin"),
     ("file", r"file is no folder: give the one with model\.safetensors"),
+    ("/hf/model", "/hf/model would be read as hf://model, which is in a bucket"),
     ("gs://bucket/model", "gs://bucket/model is not on this machine: copy the folder here"),
   ],
 )

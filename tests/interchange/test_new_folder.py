@@ -32,3 +32,10 @@ def test_an_imported_run_has_no_name_that_no_command_opens(tmp_path):
   """It is refused before anything is read."""
   with pytest.raises(InputError, match=r"has \[1\] in its path"):
     import_model(tmp_path / "nowhere", tmp_path / "a[1]", "bert")
+
+
+def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch):
+  """A shell would stand in a folder that is gone."""
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(InputError, match="is the current folder, which cannot be replaced: give a new folder in it as"):
+    new_folder.new(".", "--output")

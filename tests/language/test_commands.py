@@ -24,6 +24,7 @@ from transformer_jax import runs
 from transformer_jax.__main__ import main
 from transformer_jax.analysis import plan
 from transformer_jax.config import Config, Corpus, DataConfig, Document, EvaluateConfig, TrainConfig
+from transformer_jax.data import labelled
 from transformer_jax.data.documents import decode_text, encode_text
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.decoding import buckets
@@ -213,6 +214,8 @@ def test_scores_are_those_of_the_tokens_one_after_the_other(gpt_run):
   ):
     with pytest.raises(InputError, match=message):
       generator.score(given)
+  with pytest.raises(InputError, match="texts is one str, but must be sev"):
+    generator.fits("ein")
 
 
 @pytest.mark.parametrize(("size", "fits"), [(15, True), (16, False)])
@@ -547,3 +550,11 @@ def test_a_text_that_the_model_ends_says_so(gpt_run, end):
   tokens = encode_text(plain._tokenizer, "ein zwei")
   cut, whole = (generator._sample_of([*tokens, *last], "ein", 1) for last in ([], [end]))
   assert cut == (" zwei", len(tokens) - 1, False) and whole[1:] == (len(tokens), True)
+
+
+def test_the_advice_about_a_label_is_not_cut_off_where_there_are_many(tmp_path):
+  (tmp_path / "labels.tsv").write_text("tall\tein\n")
+  data = DataConfig(corpus=Corpus.TEXT, train=f"{tmp_path}/labels.tsv")
+  with pytest.raises(InputError, match=r"\.\.\.: name all labels of all files there$") as raised:
+    [*labelled.read(data, data.train, [f"label_{number}" for number in range(200)])]
+  assert len(str(raised.value)) < 1000

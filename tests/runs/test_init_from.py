@@ -53,6 +53,7 @@ def test_sizes_are_taken_and_training_is_not(bert, capfd):
   assert set(re.findall(r"config\.model\.(\w+)=", line)) == sizes.keys()
   again = init_from.config_from(runs.open(bert).config, found)
   assert again == found and capfd.readouterr().err == ""
+  assert init_from.config_from(runs.open(bert), config) == found
 
 
 @pytest.mark.parametrize(

@@ -198,3 +198,10 @@ def test_the_best_is_looked_for_again_where_training_replaces_it(folder, capfd):
 
   assert reading.newest_intact(folder, read, "best") == (13, 13)
   assert capfd.readouterr().err == ""
+
+
+def test_the_command_for_a_first_checkpoint_is_quoted(folder, tmp_path):
+  shutil.rmtree(folder / "checkpoints")
+  shutil.copytree(folder, tmp_path / "my run")
+  with pytest.raises(InputError, match=r"train --workdir='.*/my run'` makes one"):
+    runs.open(tmp_path / "my run").model()

@@ -11,7 +11,8 @@ import pytest
 from tests.example_commands import plain_environment
 from transformer_jax.runtime import compilation_cache, trace_cache
 from transformer_jax.runtime.compilation_cache import delete_damaged
-from transformer_jax.runtime.files import user_cache
+from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.files import cache_beside, user_cache
 
 PROGRAM = """
 import jax, jax.numpy as jnp
@@ -131,3 +132,10 @@ def test_a_folder_that_jax_was_told_of_stays_and_no_traced_programs_are_kept(mon
     assert (jax.config.values["jax_compilation_cache_dir"], kept) == (str(tmp_path), [])
   finally:
     jax.config.update("jax_compilation_cache_dir", before)
+
+
+def test_the_cache_is_in_no_bucket(monkeypatch):
+  monkeypatch.setenv("TRANSFORMER_JAX_CACHE", "gs://bucket/cache")
+  for find in (user_cache, lambda: cache_beside("runs/x")):
+    with pytest.raises(InputError, match="TRANSFORMER_JAX_CACHE is gs://bucket/cache, but the cache is read in place"):
+      find()

@@ -191,3 +191,9 @@ def test_devices_that_are_cpus_share_the_memory(monkeypatch, on_cpu, rows):
   monkeypatch.setattr(checks.devices, "memory", lambda: rows * size - 1)
   with pytest.raises(InputError, match=r"config\.train\.batch_tokens is 256"):
     checks._require_memory(whole, TASK)
+
+
+def test_a_batch_of_one_row_is_one(capfd, monkeypatch):
+  monkeypatch.setattr("transformer_jax.runtime.devices.device_count", lambda: 2)
+  err = said(dataclasses.replace(config(), train=TrainConfig(save_every=3, batch_tokens=32)), capfd)
+  assert "each batch of 1 row gets 1 empty one, as slow as" in err

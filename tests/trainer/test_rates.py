@@ -215,3 +215,9 @@ def test_the_first_wait_for_rows_is_no_time_of_updates(tmp_path, monkeypatch, fi
 @pytest.mark.parametrize("model", [BERTConfig(), ELMoConfig()])
 def test_a_command_without_step_is_not_told_of_it(model):
   assert "--step" not in summary.next_command(Config(model=model), epath.Path("/runs/a"), best=True)
+
+
+def test_a_relative_path_is_no_flag_and_no_home(monkeypatch, tmp_path):
+  monkeypatch.chdir(tmp_path)
+  shown = [summary.short_path(epath.Path(tmp_path / name)) for name in ("-x", "~/run", "mine")]
+  assert shown == ["./-x", "'./~/run'", "mine"]

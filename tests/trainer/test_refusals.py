@@ -83,7 +83,9 @@ def test_a_text_that_is_mostly_too_long_is_told_of_before_training(prefix, tmp_p
   monkeypatch.setattr(loop, "Trainer", lambda *_: pytest.fail("a trainer"))
   with pytest.raises(pytest.fail.Exception, match="a trainer"):
     loop.train(config, tmp_path / "run")
-  assert "\nmost of the training text is skipped, " in capfd.readouterr().err
+  err = capfd.readouterr().err
+  assert "\nmost of the training text is skipped, " in err
+  assert "need a higher config.data.max_length and row_length" in err
 
 
 @pytest.mark.long

@@ -74,7 +74,9 @@ def test_a_run_stops_early_and_goes_on_with_more_patience(prefix, tmp_path, monk
   assert (found.best, found.last) == (2, 4)
   config.train.patience = 3
   loop.train(config, epath.Path(tmp_path / "run"))
-  assert len(made) == 8 and "stopped early after step 8" in capfd.readouterr().err
+  at_the_end = capfd.readouterr().err
+  assert len(made) == 8 and "stopped early after step 8" in at_the_end
+  assert "a higher config.train.patience goes on" in said and "config.train.patience goes on" not in at_the_end
   assert runs.open(tmp_path / "run").checkpoints.best == 5
   assert runs.open(tmp_path / "run").model(step="best").step == 5
 

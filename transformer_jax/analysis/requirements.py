@@ -9,11 +9,14 @@ import dataclasses
 import functools
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
 
+from transformer_jax import registry
 from transformer_jax.analysis import operations
 from transformer_jax.analysis.activations import kept_bytes
 from transformer_jax.config import Config, DataConfig, Decay, DecodeConfig, TrainConfig
@@ -34,6 +37,18 @@ _UNDOES_REMAT = "cse_barrier_expander"  # the pass of XLA:CPU that joins what is
 # measured on a CPU.
 _UPDATE, _AVERAGE = 3.15, 0.8
 _TWO_PASSES = 17 / 16  # XLA keeps somewhat more than twice the arrays of one pass; measured on a CPU
+
+Result = TypeVar("Result")
+
+
+def _cached(function: Callable[..., Result]) -> Callable[..., Result]:
+  """`functools.cache` by the model's module, too: a notebook may define it again, under the same name."""
+
+  @functools.cache
+  def of_module(module: type, *arguments: Any) -> Result:
+    return function(*arguments)
+
+  return lambda model, *arguments: of_module(type(registry.module(model)), model, *arguments)
 
 
 @dataclass(frozen=True)
@@ -167,7 +182,7 @@ def computed_rows(config: Config, devices: int) -> int:
   return rows_at_a_time(config, devices) * devices * config.train.accumulation
 
 
-@functools.cache
+@_cached
 def _kept_for_backward(model: AnyModelConfig, row_length: int, cpu: bool) -> tuple[int, int]:
   """The bytes that the backward pass needs of the forward pass: a fixed number, and a number for each row.
 
@@ -210,7 +225,7 @@ def flops(config: Config, devices: int = 1) -> Flops:
   return Flops(step=step, six_n_d=6 * parameters(config)["total"] * given * train.passes * length)
 
 
-@functools.cache
+@_cached
 def _operations_of_a_row(model: AnyModelConfig, row_length: int) -> int:
   """The operations of the gradient of one row's loss."""
   config = _for_shapes(model, row_length)
@@ -224,7 +239,7 @@ def _operations_of_a_row(model: AnyModelConfig, row_length: int) -> int:
   return operations.matmuls(jax.make_jaxpr(jax.grad(loss))(parameter_shapes(model), batch).jaxpr) // rows
 
 
-@functools.cache
+@_cached
 def _operations_of_chosen_inputs(model: AnyModelConfig, row_length: int, decay: Decay) -> int:
   """The operations that scheduled sampling needs to choose one row's inputs."""
   config = _for_shapes(model, row_length)

@@ -28,6 +28,7 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.decoding.attention import CROSS
   from transformer_jax.inside import alignment
   from transformer_jax.runtime.progress import say
+  from transformer_jax.runtime.wording import counted
 
   gold = _read_gold(args.gold) if args.gold else None
   if gold is not None and not any(each.sure for each in gold):
@@ -36,7 +37,8 @@ def run(args: argparse.Namespace) -> None:
   data = opened.config.data
   pairs = read_text_pairs(data, args.data)
   if gold is not None and len(gold) != len(pairs):
-    raise InputError(f"{args.gold} has {len(gold)} lines, but {args.data} has {len(pairs)} pairs: give one for each")
+    found = counted(len(gold), "lines"), counted(len(pairs), "pairs")
+    raise InputError(f"{args.gold} has {found[0]}, but {args.data} has {found[1]}: give one for each")
   for number, (by_hand, (source, target)) in enumerate(zip(gold or (), pairs, strict=False), 1):
     words = source[len(alignment.language_of(opened.tokenizer.source, data.tags, source)) :]
     alignment.require_words(by_hand, words, target, f"{args.gold}, line {number},")

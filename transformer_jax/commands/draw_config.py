@@ -96,10 +96,10 @@ def _width_of_sinusoids(args: argparse.Namespace) -> int:
   if not isinstance(model, ModelConfig):
     raise InputError(
       f"config.model.family is {registry.name_of(model)}, which has no sinusoids: take a config of the family "
-      f"{registry.FIRST}, or give --d-model"
+      f"{registry.FIRST}, or give --d-model alone"
     )
   if model.learned_positions:
-    raise InputError("config.model.learned_positions is True, so the model has no sinusoids: give --d-model")
+    raise InputError("config.model.learned_positions is True, so the model has no sinusoids: give --d-model alone")
   return model.d_model
 
 

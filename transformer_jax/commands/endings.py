@@ -1,5 +1,6 @@
 """The table of errors with their exit statuses and messages, for all commands."""
 
+import os
 import signal
 
 from transformer_jax.runtime.errors import (
@@ -45,6 +46,8 @@ def ending(error: BaseException, command: str) -> tuple[int, str] | None:
       return 128 + signal.SIGPIPE, ""
     case OSError() if error.errno in OF_NAMES and error.filename:
       return InputError.exit_status, f"{error.filename}: {error.strerror}; choose another name"
+    case FileNotFoundError() if not error.filename and _is_nowhere():
+      return InputError.exit_status, "the current folder is no longer there: change to one that is"
     case OSError() if error.errno in ADVICE and not error.filename:
       return RunError.exit_status, str(write_error("standard output, or a temporary file", error))
     case OSError():
@@ -56,3 +59,12 @@ def ending(error: BaseException, command: str) -> tuple[int, str] | None:
       )
       return RunError.exit_status, f"memory is exhausted: {advice}"
   return None
+
+
+def _is_nowhere() -> bool:
+  """Whether the current folder was deleted."""
+  try:
+    os.getcwd()
+  except FileNotFoundError:
+    return True
+  return False

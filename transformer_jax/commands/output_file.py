@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transformer_jax.runtime.errors import InputError, require_option, writing
-from transformer_jax.runtime.files import expanded, same_file, write_atomically
+from transformer_jax.runtime.files import expanded, path_of, same_file, write_atomically
 
 if TYPE_CHECKING:  # --help must not wait for this import
   from etils import epath
@@ -32,19 +32,17 @@ def check_writable(flag: str, name: str, read: Iterable[str | None], workdirs: I
     InputError: it is one of the files that are read, standard output's file, or its folder cannot be written to; or it
       would be read as a compressed file.
   """
-  from etils import epath
-
   from transformer_jax.data.text import COMPRESSED
   from transformer_jax.runs import run_folder
 
-  path = epath.Path(name).expanduser()
+  path = path_of(name)
   if path.suffix in COMPRESSED:
     raise InputError(f"{flag} {path} is written as plain text, but would be read as compressed: name it otherwise")
   for other in read:
-    if other and same_file(path, epath.Path(other).expanduser()):
+    if other and same_file(path, path_of(other)):
       raise InputError(f"{flag} {path} is a file that is read: give another one")
   for workdir in workdirs:
-    if run_folder.is_part(epath.Path(workdir).expanduser(), path):
+    if run_folder.is_part(path_of(workdir), path):
       raise InputError(f"{flag} {path} is a file of the run in {workdir}: give another one")
   if "://" in name:
     run_folder.require_reachable(path)
@@ -53,7 +51,7 @@ def check_writable(flag: str, name: str, read: Iterable[str | None], workdirs: I
   stream = _is_stream(path)
   if not stream and _is_standard_output(path):  # which is written to, but no longer has a name once it is replaced
     raise InputError(f"{flag} {path} is also standard output's file: give another one")
-  real = path if stream else epath.Path(os.path.realpath(path))  # what `write` replaces
+  real = path if stream else path_of(os.path.realpath(path))  # what `write` replaces
   too_long = len(os.fsencode(real.name)) > _LONGEST_NAME
   if too_long or real.is_dir() or not real.parent.is_dir() or not os.access(real if stream else real.parent, os.W_OK):
     raise InputError(f"{flag} {path} cannot be written: give a file in a folder that can be")
@@ -104,11 +102,9 @@ def require_one_meaning(prefix: Path, languages: Iterable[str]) -> None:
 
 def write(name: str, content: bytes) -> None:
   """Writes a file as a whole: an existing file keeps its content if the disk is full."""
-  from etils import epath
-
-  path = epath.Path(name).expanduser()
+  path = path_of(name)
   if "://" not in name and not _is_stream(path):
-    write_atomically(epath.Path(os.path.realpath(path)), content)
+    write_atomically(path_of(os.path.realpath(path)), content)
     return
   with writing(path):
     path.write_bytes(content)

@@ -17,6 +17,7 @@ from transformer_jax.commands.experiment import add_config_arguments, read_confi
 from transformer_jax.commands.rules import add_rule_arguments, require_no_weights, rules_of
 from transformer_jax.config import Config, Corpus
 from transformer_jax.runtime.errors import InputError, RunError, require_option
+from transformer_jax.runtime.files import path_of
 
 if TYPE_CHECKING:  # --help must not wait for these imports
   from etils import epath
@@ -46,8 +47,6 @@ def run(args: argparse.Namespace) -> None:
   options = _options(args.beam_options)
   _require_preparable(config, args.output)
 
-  from etils import epath
-
   from transformer_jax.data import beam_pipeline, manifest, pipeline, preparation
   from transformer_jax.data.text import TextPairs
   from transformer_jax.runs.locks import exclusive_lock_of_one_process
@@ -60,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
   text.require_no_pipe()
   require_no_weights(args, text, "config.data.train")
   beam_pipeline.require_beam()
-  folder = epath.Path(args.output).expanduser()
+  folder = path_of(args.output)
   with exclusive_lock_of_one_process(folder, "--output"), _unchanged(text, folder):
     preparation.require_free(folder)  # before the text is read
     with doing("learning the vocabulary"):

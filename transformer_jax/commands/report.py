@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from transformer_jax.commands import line_warnings, output_file
 from transformer_jax.commands.workdir import add_accept_edits, add_step
 from transformer_jax.runtime.errors import InputError, RunError, one_line
+from transformer_jax.runtime.files import path_of
 
 if TYPE_CHECKING:
   from transformer_jax.inside.scored import Text, Translations
@@ -32,8 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  from etils import epath
-
   from transformer_jax import runs
   from transformer_jax.runs.run_folder import REPORT
   from transformer_jax.runtime.progress import doing
@@ -48,7 +47,7 @@ def run(args: argparse.Namespace) -> None:
 
   if args.output and not args.output.endswith(".html"):  # so that no file of a run or a text is replaced
     raise InputError(f"--output is {args.output!r}, but the page's name must end with .html")
-  output = epath.Path(args.output).expanduser() if args.output else opened[0].path / REPORT
+  output = path_of(args.output) if args.output else opened[0].path / REPORT
   output_file.check_writable("--output", str(output), (), args.workdir)
   bootstrap.require_seed()
   _require_step(opened, args.step)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from transformer_jax.commands import output_file
 from transformer_jax.commands.workdir import add_accept_edits, add_step, require_one_direction, run_to_restore
 from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.wording import counted
 
 if TYPE_CHECKING:
   import numpy as np
@@ -171,7 +172,6 @@ def _log_probabilities(
   from transformer_jax.data.tagged import divided
   from transformer_jax.decoding.generator import Generator
   from transformer_jax.runtime.progress import doing, say
-  from transformer_jax.runtime.wording import counted
 
   asked: list[list[Any]]
   if kind == "language-model":
@@ -198,7 +198,6 @@ def _sources(kind: str, run: "Run", source: list[str]) -> list[str]:
   from transformer_jax.data.tagged import tags_of
   from transformer_jax.decoding.line_warning import LineWarning, check_language
   from transformer_jax.runtime.progress import say
-  from transformer_jax.runtime.wording import counted
 
   bare = [_untagged(line) for line in source]
   tags, tokenizer = tags_of(run.config.data), run.tokenizer.source
@@ -245,20 +244,22 @@ def _as_many(name: str, lists: Sequence[object], n_best: str) -> list[str]:
 
   lines = list(lines_of(name))
   if len(lines) != len(lists):
-    raise InputError(f"{name} has {len(lines)} lines, but {n_best} has {len(lists)} sentences: give those of one text")
+    found = counted(len(lines), "lines"), counted(len(lists), "sentences")
+    raise InputError(f"{name} has {found[0]}, but {n_best} has {found[1]}: give those of one text")
   return lines
 
 
 def _read_weights(name: str) -> dict[str, float]:
-  from etils import epath
-
+  from transformer_jax.data.text import readable
   from transformer_jax.runtime import untrusted
+  from transformer_jax.runtime.files import path_of
 
-  path = epath.Path(name).expanduser()
-  try:
-    found = untrusted.read_json(path)
-  except FileNotFoundError as error:
-    raise InputError(f"cannot read --weights {name}: {error.strerror}; tune them with --reference") from error
+  path = path_of(name)
+  with readable(path):
+    try:
+      found = untrusted.read_json(path)
+    except FileNotFoundError as error:
+      raise InputError(f"cannot read --weights {name}: {error.strerror}; tune them with --reference") from error
   if not isinstance(found, dict) or not all(type(value) in (float, int) for value in found.values()):
     raise InputError(f"--weights {name} is not an object of numbers: tune them with --reference")
   return found

@@ -116,8 +116,9 @@ class DataConfig:
     train: the training text. For `text` a prefix or `SOURCE,TARGET`, several
       separated by `;`, each with an optional `*WEIGHT` (how often an epoch
       reads it); for `trees` files separated by `;`; for `prepared` the folder; for
-      the other kinds the name of a split. A language model has plain files
-      separated by `;`, a classifier one TSV file.
+      `registered` what its function takes; for the other kinds the name of a
+      split. A language model has plain files separated by `;`, a classifier one
+      TSV file.
     validation: the text for validation during training, named like `train`;
       empty means none.
     test: the text for the test at the end, named like `train`; empty means

@@ -60,7 +60,7 @@ def run(
     RunError: a file cannot be written, or the pipeline failed.
   """
   beam, pipeline_options = require_beam()
-  with _explained(), nullcontext() if runner else beam_local.watched():
+  with _explained(runner), nullcontext() if runner else beam_local.watched():
     chosen = pipeline_options.PipelineOptions([*options])
     if not runner:
       chosen.view_as(pipeline_options.DirectOptions).direct_num_workers = workers
@@ -100,7 +100,7 @@ def _make_different(settings: Settings, place: tuple[int, int], found: Mapping[s
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def _explained(runner: str = "") -> Iterator[None]:
   """Turns an error of a pipeline in the body into the one that a step of it raised."""
   try:
     yield
@@ -113,6 +113,6 @@ def _explained() -> Iterator[None]:
     if found is None:
       raise RunError(
         f"the pipeline failed: {first_line(error, 500)}; if memory was full, give the command again with "
-        "fewer --workers"
+        f"{'a smaller --part' if runner else 'fewer --workers'}"
       ) from error
     raise (InputError if found[1] == "InputError" else RunError)(found[2]) from error

@@ -18,7 +18,7 @@ from transformer_jax.data.row_cache import PackedRows, cached_rows
 from transformer_jax.data.text import digest, existing, lines_of, require_no_pipe
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.special_tokens import CLS, SEP
-from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.errors import InputError, one_line
 
 _FORMAT = "classes 1"  # the version of the cached rows; it changes when their meaning does
 
@@ -39,7 +39,7 @@ def read(data: DataConfig, which: str, classes: Sequence[str]) -> Iterator[tuple
       shown = label if len(label) <= 40 else f"{label[:37]}..."  # it is a sentence if the columns are swapped
       raise InputError(
         f"{path}, line {number}: the label {shown!r} is not one of config.model.labels = "
-        f"{','.join(classes)}: name all labels of all files there"
+        f"{one_line(','.join(classes), 300)}: name all labels of all files there"
       )
     yield numbers[label], sentence
 

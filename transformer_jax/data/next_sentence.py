@@ -52,10 +52,11 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     if not documents:
       raise InputError(f"{which} is empty: there is nothing to read")
     if max(map(len, documents)) < 2:
+      wider = {Document.LINE: "'file' or 'paragraph'", Document.PARAGRAPH: "'file'"}.get(data.document)
       raise InputError(
-        f"no document of {which} has two lines, of which one could follow the other: config.data.document is "
-        f"{data.document.value!r}, set it to {Document.FILE.value!r} or {Document.PARAGRAPH.value!r}, "
-        "or give a text with more lines"
+        f"no document of {which} has two lines, of which one could follow the other: "
+        + (f"config.data.document is {data.document.value!r}, set it to {wider}, or " if wider else "")
+        + "give a text with more lines"
       )
     follow = all_cut = 0
     pairs = next_sentence_rows(documents, data.row_length, line_feed(tokenizer))

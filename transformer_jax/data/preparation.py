@@ -74,15 +74,23 @@ class PassingPairs:
   """The pairs of a corpus that pass all rules, to learn a vocabulary from.
 
   Raises:
-    InputError: there is no such script or language as a rule names, or its library is not installed.
+    InputError: there is no such script or language as a rule names, or its library is not installed; while reading,
+      the rules leave out every pair.
   """
 
   def __init__(self, corpus: Iterable[tuple[str, str]], rules: Rules):
     self._corpus, self._rules = corpus, rules_by_reason(rules)
 
   def __iter__(self) -> Iterator[tuple[str, str]]:
-    for _, pair in passing(self._corpus, self._rules, CleaningReport()):
+    report = CleaningReport()
+    for _, pair in passing(self._corpus, self._rules, report):
       yield pair
+    if report.left_out and not report.kept:
+      reasons = "; ".join(f"{count:,} left out: {reason}" for reason, count in report.left_out.items())
+      raise InputError(
+        f"no sentence pair is left to learn a vocabulary from: {reasons}; check that both files have text, or relax "
+        "the rules"
+      )
 
 
 def require_free(folder: epath.Path) -> None:

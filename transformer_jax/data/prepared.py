@@ -22,6 +22,7 @@ from transformer_jax.data.row_cache import PackedRows
 from transformer_jax.data.tokenizer import Tokenizer, row_type
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError, first_line
+from transformer_jax.runtime.files import path_of
 from transformer_jax.runtime.process import allow_open_files
 
 
@@ -94,7 +95,7 @@ def folder_of(which: str) -> epath.Path:
       f"{which} is in a bucket, where ArrayRecord cannot read: mount the bucket (docs/clusters.md), or copy the folder "
       "to a disk of each host"
     )
-  return epath.Path(which).expanduser()
+  return path_of(which)
 
 
 def tokenizer_of(which: str, *vocab_sizes: int) -> Tokenizer:

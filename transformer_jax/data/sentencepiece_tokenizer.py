@@ -15,13 +15,13 @@ from os import PathLike
 from typing import Any
 
 import sentencepiece
-from etils import epath
 
 from transformer_jax.data.sentencepiece_rules import replacements
 from transformer_jax.data.text import readable
 from transformer_jax.data.tokenizer import LONGEST_PIECE, NO_TEXT, Tokenizer
 from transformer_jax.model.special_tokens import BOS, EOS, PAD, UNK
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.files import path_of
 from transformer_jax.runtime.untrusted import read_bytes
 
 # The name of a model's file in a run folder.
@@ -159,7 +159,7 @@ class SentencePieceTokenizer(Tokenizer):
     Raises:
       InputError: the file is missing, or not a model that the class accepts.
     """
-    file = epath.Path(path).expanduser()
+    file = path_of(path)
     with readable(file):
       return cls(read_bytes(file, LARGEST), str(path))
 

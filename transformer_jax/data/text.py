@@ -18,7 +18,8 @@ from etils import epath
 
 from transformer_jax.data import fingerprint, xz
 from transformer_jax.runtime.errors import InputError, first_line
-from transformer_jax.runtime.files import open_buffered
+from transformer_jax.runtime.files import open_buffered, path_of
+from transformer_jax.runtime.wording import counted
 
 _READERS = {".gz": gzip.open, ".xz": xz.reader}
 COMPRESSED = tuple(_READERS)  # the endings of names
@@ -156,7 +157,7 @@ def without_lines(source_name: str, target_name: str) -> InputError:
 def unequal(sources: int, targets: int, source_name: str, target_name: str) -> InputError:
   """The error of two texts with different numbers of lines."""
   return InputError(
-    f"{source_name} has {sources} lines but {target_name} has {targets}: "
+    f"{source_name} has {counted(sources, 'lines')} but {target_name} has {targets:,}: "
     "line i of one must be the translation of line i of the other"
   )
 
@@ -213,7 +214,7 @@ def _files_of_prefix(name: str, languages: tuple[str, str]) -> tuple[epath.Path,
     return _file_of_prefix(source), _file_of_prefix(target)
   except InputError as error:
     prefix, _, ending = name.rpartition(".")
-    path = epath.Path(name).expanduser()
+    path = path_of(name)
     with readable(path):
       is_one = bool(prefix) and ending in languages and path.is_file()
     if not is_one:
@@ -224,9 +225,9 @@ def _files_of_prefix(name: str, languages: tuple[str, str]) -> tuple[epath.Path,
 
 def _file_of_prefix(name: str) -> epath.Path:
   """The file of that name, plain or compressed; there must be exactly one."""
-  path = epath.Path(name).expanduser()
+  path = path_of(name)
   with readable(path):
-    found = [file for ending in ("", *_READERS) if (file := path.with_name(path.name + ending)).exists()]
+    found = [file for ending in ("", *_READERS) if _is_there(file := path.with_name(path.name + ending))]
   if not found:
     raise InputError(f"{path} does not exist, nor {path.name}.gz or {path.name}.xz beside it: check the path")
   if len(found) > 1:
@@ -236,13 +237,24 @@ def _file_of_prefix(name: str) -> epath.Path:
 
 def existing(name: str | os.PathLike) -> epath.Path:
   """The path of a file; InputError if the file does not exist or may not be read."""
-  path = epath.Path(name).expanduser()
+  path = path_of(name)
   with readable(path):
-    if not path.exists():
+    if not _is_there(path):
       raise InputError(f"{path} does not exist: check the path")
     if not is_pipe(path):  # whose writer takes its closing for the end
       path.open("rb").close()
   return path
+
+
+def _is_there(path: epath.Path) -> bool:
+  """Whether there is such a file; OSError where its folder does not let us look, so that nothing is known."""
+  if "://" in os.fspath(path):
+    return path.exists()
+  try:
+    os.stat(path)
+  except (FileNotFoundError, NotADirectoryError, ValueError):  # the last for a name with NUL
+    return False
+  return True
 
 
 def is_pipe(path: epath.Path) -> bool:
@@ -264,7 +276,7 @@ def lines_of(name: str | os.PathLike, first: int = 1, start: int = 0) -> Iterato
     first: the number of the first line that is read.
     start: the byte at which that line begins in a file that is not compressed.
   """
-  path = epath.Path(name).expanduser()
+  path = path_of(name)
   with readable(path), open_buffered(path) as file:
     reader = _READERS.get(path.suffix)
     if start:
@@ -275,7 +287,7 @@ def lines_of(name: str | os.PathLike, first: int = 1, start: int = 0) -> Iterato
 
 def digest(name: str | os.PathLike) -> str:
   """A digest of a file's bytes; InputError if the file cannot be read."""
-  path = epath.Path(name).expanduser()
+  path = path_of(name)
   with readable(path):
     return fingerprint.of_file(path)
 

@@ -19,7 +19,7 @@ from transformer_jax.decoding.text_score import score
 from transformer_jax.decoding.translation import Probability, require_finite
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.runtime import devices
-from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.errors import InputError, require_option, require_whole
 from transformer_jax.runtime.texts import require_several, require_text
 
 _MULTIPLE = 64  # lengths are compiled in multiples of this
@@ -74,6 +74,7 @@ class Generator(Predictor):
       InputError: an option cannot be used, or prompt and text are longer than the model's table of positions.
       RunError: the model's probabilities are not finite.
     """
+    require_whole("samples", samples)
     require_option("samples", samples, 0 < samples <= _MOST_SAMPLES, f"from 1 to {_MOST_SAMPLES}")
     require_seed(seed)
     options, tokens = self._options(temperature, top_k, top_p), self._encode(prompt, "the prompt")
@@ -129,8 +130,12 @@ class Generator(Predictor):
     return list(map(Probability, found, lengths))
 
   def fits(self, texts: Iterable[str]) -> bool:
-    """Whether `score` takes all these texts, or one is too long for it."""
-    most = self.config.model.most_positions
+    """Whether `score` takes all these texts, or one is too long for it.
+
+    Raises:
+      InputError: a text is no text.
+    """
+    most, texts = self.config.model.most_positions, require_several(texts, "texts")
     return most is None or all(len(self._encode(text)) < most for text in texts)
 
   def attention(self, text: str) -> Attention:
@@ -167,7 +172,9 @@ class Generator(Predictor):
 
   def _total_length(self, prompt: int, wanted: int | None, warn: Callable[[str], object]) -> int:
     """The most tokens that a prompt of `prompt` tokens and its continuation have."""
-    require_option("max_tokens", wanted, wanted is None or wanted > 0, "positive")
+    if wanted is not None:
+      require_whole("max_tokens", wanted)
+      require_option("max_tokens", wanted, wanted > 0, "positive")
     whole, row_length = self._fitting(prompt, wanted), self.config.data.row_length
     if whole > row_length:
       warn(

@@ -16,7 +16,7 @@ from transformer_jax.decoding.sampling import require_seed
 from transformer_jax.decoding.translation import Translation, different
 from transformer_jax.decoding.windows import windows
 from transformer_jax.model.params import Params
-from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.errors import InputError, require_option, require_whole
 
 WINDOW = 4096
 # More sentences at a time on a device are taken for a mistake.
@@ -42,6 +42,8 @@ class Wanted:
   def __post_init__(self) -> None:
     require_batch_size(self.batch_size)
     require_seed(self.seed)
+    require_whole("window", self.window)
+    require_whole("first", self.first)
     require_option("window", self.window, self.window > 0, "positive")
     require_option("first", self.first, self.first > 0, "positive")
     require_option("long", self.long, self.long in (SPLIT, REFUSE), "split or refuse")
@@ -126,5 +128,6 @@ class LineSearch:
 
 def require_batch_size(batch_size: int | None) -> None:
   """Raises InputError if it is not a number of sentences to compute side by side; None is the default."""
-  valid = batch_size is None or 0 < batch_size <= _MOST_ROWS
-  require_option("batch_size", batch_size, valid, f"from 1 to {_MOST_ROWS}")
+  if batch_size is not None:
+    require_whole("batch_size", batch_size)
+    require_option("batch_size", batch_size, 0 < batch_size <= _MOST_ROWS, f"from 1 to {_MOST_ROWS}")

@@ -10,7 +10,7 @@ from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import PAD
 from transformer_jax.ops.categorical import categorical
 from transformer_jax.ops.top_k import top_k
-from transformer_jax.runtime.errors import require_option
+from transformer_jax.runtime.errors import require_option, require_whole
 from transformer_jax.runtime.values import PyTree
 
 # A higher one could be infinite in float32, and -inf divided by it is no number.
@@ -39,12 +39,14 @@ class SamplingOptions:
   def __post_init__(self) -> None:
     fits = 0 <= self.temperature <= _MOST_TEMPERATURE
     require_option("temperature", self.temperature, fits, f"from 0 to {_MOST_TEMPERATURE:g}")
+    require_whole("top_k", self.top_k)
     require_option("top_k", self.top_k, self.top_k >= 0, "0 or more")
     require_option("top_p", self.top_p, 0 < self.top_p <= 1, "above 0 and at most 1")
 
 
 def require_seed(seed: int) -> None:
   """Raises InputError unless a number can be the seed of the random choices."""
+  require_whole("seed", seed)
   require_option("seed", seed, 0 <= seed < 2**32, "0 or more, and below 2 ** 32")
 
 

@@ -27,7 +27,7 @@ from transformer_jax.model.config import AnyModelConfig
 from transformer_jax.model.params import Params
 from transformer_jax.model.special_tokens import EOS, PAD, UNK
 from transformer_jax.runtime import devices
-from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.errors import InputError, require_option, require_whole
 from transformer_jax.runtime.texts import require_several, require_text
 
 if TYPE_CHECKING:  # orbax takes seconds to import, Flax a fifth of a second; a cached translation needs neither
@@ -60,8 +60,9 @@ class Translator:
     beam_size, length_penalty, patience: replace the values of `config.decode`.
     n_best: translations wanted for each line, at most `beam_size`, best first; fewer if the search finds fewer
       different ones. A line in parts has the best ones of all parts first, then the second ones, and so on.
-    sampling: draws `n_best` outputs for each line at random instead of searching for them; excludes `beam_size`. They
-      come as they were drawn, with equal ones. An empty line has as many empty ones; in a search it has one.
+    sampling: draws `n_best` outputs for each line, at most 1,024, at random instead of searching for them; excludes
+      `beam_size` and `patience`. They come as they were drawn, with equal ones. An empty line has as many empty ones;
+      in a search it has one.
     seed: the seed of the draws. A draw depends on the seed, the number of the line and its own number.
     prefixes: a text for each line, with which its translation begins; a blank one forces nothing. Its tokens are the
       tokenizer's, and its last word may go on. Scores are those of the whole translation.
@@ -367,12 +368,14 @@ class Translator:
     sampling: SamplingOptions | None = None,
   ) -> SearchOptions:
     decode = self._config.decode
+    require_whole("n_best", n_best)
     if sampling is not None:
       require_option("n_best", n_best, 0 < n_best <= MOST_BEAMS, f"from 1 to {MOST_BEAMS} for samples")
       for name, value in (("beam_size", beam_size), ("patience", patience)):
         require_option(name, value, value is None, "left out with sampling, which has no beam")
       beam_size = n_best = 1  # each draw is a search of its own
     beam_size = decode.beam_size if beam_size is None else beam_size
+    require_whole("beam_size", beam_size)
     alpha = decode.length_penalty if length_penalty is None else length_penalty
     require_option("beam_size", beam_size, 0 < beam_size <= MOST_BEAMS, f"from 1 to {MOST_BEAMS}")
     patience = decode.patience if patience is None else patience

@@ -9,6 +9,7 @@ from transformer_jax.evaluation.bootstrap import RESAMPLES, Resampled, resampled
 from transformer_jax.evaluation.compounds import compound_split_bleu
 from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.versions import versions
+from transformer_jax.runtime.wording import counted
 
 _COMPOUNDS = "compound_split_bleu"
 _TITLES = scores.TITLES | {_COMPOUNDS: "BLEU, Table 2"}
@@ -175,7 +176,7 @@ def _no_ter(what: str) -> str:
 def _fact_lines(report: JsonObject) -> Iterator[str]:
   test_set = report["test_set"]
   direction = f", {test_set['direction']}" if test_set["direction"] else ""
-  yield f"{'test set':<14} {test_set['sentences']:,} sentences{direction}"
+  yield f"{'test set':<14} {counted(test_set['sentences'], 'sentences')}{direction}"
   described = {"source": test_set["source"], "reference": test_set["reference"], "translations": report["translations"]}
   for role, found in described.items():
     if found:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.texts import require_several
 from transformer_jax.runtime.values import JsonObject
 from transformer_jax.runtime.wording import counted
 
@@ -144,6 +145,8 @@ def check_counts(translations: Sequence[str], references: Sequence[str]) -> None
   Raises:
     InputError: there are no sentences, or the counts differ.
   """
+  require_several(translations, "translations")
+  require_several(references, "references")
   if len(translations) != len(references):
     raise InputError(
       f"there are {len(translations):,} translations but {len(references):,} references: "

@@ -53,7 +53,9 @@ def masks(lengths: Sequence[tuple[int, int]], row_length: int, window: int) -> l
   pairs = [([EOS] * source, [EOS] * target) for source, target in lengths]
   most = max(sum(source for source, _ in lengths), sum(target for _, target in lengths))
   if most > row_length:
-    raise InputError(f"the pairs have {most} tokens on one side, but the row has {row_length}: give a longer row")
+    raise InputError(
+      f"the pairs have {most} tokens on one side, but the row has {row_length}: give a longer row, or fewer tokens"
+    )
   [[row]] = packing.pack(pairs, row_length)
   source, target = row[packing.SOURCE_SEGMENTS], row[packing.TARGET_SEGMENTS]
   reads, writes = _names(source), _names(target)

@@ -198,7 +198,9 @@ def _commands(run: Run, trains: bool) -> list[tuple[str, str]]:
     commands.append(
       ("evaluate", f"{PROGRAM} evaluate --workdir {where} --source {source} --reference {target} --report")
     )
-  if trains:
-    commands.append(("average checkpoints", f"{PROGRAM} average --workdir {where} --last 5 --output DIR"))
+  train = run.config.train
+  last = min(5, train.keep, -(-train.steps // (train.save_every or train.steps)))  # §6.1's five, or as many as it keeps
+  if trains and last > 1:
+    commands.append(("average checkpoints", f"{PROGRAM} average --workdir {where} --last {last} --output DIR"))
   again = "make this report again" + (", with translations" if translates else "")
   return [*commands, (again, f"{PROGRAM} report --workdir {where}")]

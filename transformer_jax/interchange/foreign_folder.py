@@ -16,6 +16,7 @@ from transformer_jax.interchange.settings import Settings
 from transformer_jax.interchange.torch_file import TorchFile
 from transformer_jax.runtime import tensor_file, untrusted
 from transformer_jax.runtime.errors import InputError
+from transformer_jax.runtime.files import path_of
 from transformer_jax.runtime.tensor_file import TensorFile
 
 SAFETENSORS, TORCH = "model.safetensors", "pytorch_model.bin"
@@ -89,7 +90,7 @@ class ForeignFolder:
   def __init__(self, path: str | os.PathLike):
     if "://" in os.fspath(path):
       raise InputError(f"{path} is not on this machine: copy the folder here")
-    self.path = epath.Path(os.path.abspath(os.path.expanduser(path)))
+    self.path = path_of(os.path.abspath(os.path.expanduser(path)))
     if not self.path.is_dir():
       raise InputError(f"{self.path} is no folder: give the one with {SAFETENSORS} or {TORCH}")
     self._read: set[str] = set()

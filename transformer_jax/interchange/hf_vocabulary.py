@@ -101,7 +101,7 @@ def notes(folder: ForeignFolder) -> tuple[str, ...]:
   return (
     f"{settings.path} does not say do_lower_case, so texts are lowercased, as in transformers; but {_WORDS} has words "
     f'with capitals, such as {unreachable[0]!a:.80}: if the model has case, write {{"do_lower_case": false}} there '
-    "and import it again",
+    "and import it again into another --workdir",
   )
 
 

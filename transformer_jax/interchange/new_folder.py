@@ -26,6 +26,8 @@ def new(path: str | os.PathLike, flag: str) -> Path:
     raise InputError(f"{target} holds files already: choose another {flag}")
   if os.path.lexists(target) and not target.is_dir():
     raise InputError(f"{target} is a file: choose another {flag}")
+  if target.is_dir() and os.path.samefile(target, os.curdir):  # it would be gone, and who stands in it nowhere
+    raise InputError(f"{target} is the current folder, which cannot be replaced: give a new folder in it as {flag}")
   if os.path.ismount(os.path.realpath(target)):
     raise InputError(f"{target} is where a disk is mounted: choose a new folder in it as {flag}")
   return Path(os.path.realpath(target))  # a folder can take the place of an empty one, but not of a link to it

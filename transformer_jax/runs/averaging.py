@@ -130,8 +130,8 @@ def _enough(run: Run, last: int, minutes: float | None, step: reading.Step) -> l
     raise InputError(
       f"--last is {last}, but {run.path} has fewer checkpoints{apart}{until} (steps: "
       f"{', '.join(map(str, steps)) or 'none'}): "
-      "ask for fewer; config.train.save_every and config.train.keep say which a run keeps, and one that only a signal "
-      "asked for does not count"
+      f"{'ask for fewer' if steps else 'train on until there are some'}; config.train.save_every and "
+      "config.train.keep say which a run keeps, and one that only a signal asked for does not count"
     )
   return steps
 

@@ -62,19 +62,20 @@ def config_to_train_with(
   return config_from(other, config, given) if other and config.train.init_from else config
 
 
-def config_from(other: Config, config: Config, given: Container[str] = ()) -> Config:
+def config_from(other: Run | Config, config: Config, given: Container[str] = ()) -> Config:
   """`config` with another's `config.model`, but for the keys in `given`, dropout and types; says what changes.
 
-  The models may be of two families, as BERT and its classifier: then it is what both have.
+  The other is a run or its config. The models may be of two families, as BERT and its classifier: then it is what both
+  have.
 
   Raises:
     InputError: the sizes do not fit those that were given.
   """
-  model = config.model
+  model, theirs = config.model, (other.config if isinstance(other, Run) else other).model
   taken = {
-    field.name: getattr(other.model, field.name)
+    field.name: getattr(theirs, field.name)
     for field in dataclasses.fields(model)
-    if f"model.{field.name}" not in given and field.name not in _OF_TRAINING and hasattr(other.model, field.name)
+    if f"model.{field.name}" not in given and field.name not in _OF_TRAINING and hasattr(theirs, field.name)
   }
   new = dataclasses.replace(config, model=dataclasses.replace(model, **taken))
   before = serialization.flat(config)

@@ -17,7 +17,7 @@ from transformer_jax.model.config import Dtype
 from transformer_jax.model.params import Params, numpy_by_name
 from transformer_jax.runs import untrusted_arrays
 from transformer_jax.runs.checksums import checksums, fit
-from transformer_jax.runs.steps import LAST
+from transformer_jax.runs.steps import LAST, require_step
 from transformer_jax.runtime import devices, tensor_file
 from transformer_jax.runtime.errors import InputError, RunError, one_line
 from transformer_jax.training.initialization import abstract_params, shapes_of
@@ -70,6 +70,7 @@ def read(workdir: epath.Path, config: Config, wanted: int | str) -> tuple[int, P
     InputError: the file is damaged, of another step, or of another model than the config's.
     RunError: the file has other numbers than were saved.
   """
+  require_step(wanted)
   path = workdir / FILE
   with tensor_file.opened(path) as file:
     step = _step(file, workdir)

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import math
-import numbers
 import time
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
@@ -13,9 +12,9 @@ from etils import epath
 from transformer_jax.runs import checkpoint_files as files
 from transformer_jax.runs import locks, untrusted_arrays
 from transformer_jax.runs.run_folder import CHECKPOINTS, CONFIG, checkpoint_names
-from transformer_jax.runs.steps import BEST, LAST, Finished, Step
+from transformer_jax.runs.steps import BEST, LAST, Finished, Step, require_step
 from transformer_jax.runtime import untrusted
-from transformer_jax.runtime.errors import InputError, RunError, first_line, is_out_of_memory, require_option
+from transformer_jax.runtime.errors import InputError, RunError, first_line, is_out_of_memory
 from transformer_jax.runtime.progress import say
 
 Item = TypeVar("Item")
@@ -146,8 +145,7 @@ def look(workdir: epath.Path, step: Step, read: Callable[[int], Item]) -> Look[I
 
 def candidates(workdir: epath.Path, step: Step) -> list[int]:
   """The steps to try, one after another."""
-  number = isinstance(step, numbers.Integral) and not isinstance(step, bool) and int(step) >= 0  # NumPy's, too
-  require_option("step", step, number or step in (LAST, BEST), f"a number, {LAST} or {BEST}")
+  require_step(step)
   there = tuple(files.finish_times(workdir))
   if step == LAST or not there:
     return sorted(there, reverse=True)

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import shlex
 from typing import NamedTuple
 
 from etils import epath
@@ -189,7 +190,8 @@ class Run:
       self.path, lambda number: restore.params_to_decode_with(self.path, self.config, number), step
     )
     if found is None:
-      raise InputError(f"{self.path} has no finished checkpoint yet: `{PROGRAM} train --workdir={self.path}` makes one")
+      again = f"{PROGRAM} train --workdir={shlex.quote(os.fspath(self.path))}"
+      raise InputError(f"{self.path} has no finished checkpoint yet: `{again}` makes one")
     return found
 
   def _json(self, name: str) -> Json:

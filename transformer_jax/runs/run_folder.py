@@ -26,7 +26,7 @@ from transformer_jax.data.tokenizers import FILES
 from transformer_jax.runs import digests, metrics_file, params_file
 from transformer_jax.runtime import devices, untrusted
 from transformer_jax.runtime.errors import InputError, first_line
-from transformer_jax.runtime.files import remove_left_behind, same_file, temporary_beside, write_new
+from transformer_jax.runtime.files import path_of, remove_left_behind, same_file, temporary_beside, write_new
 from transformer_jax.runtime.texts import is_text
 from transformer_jax.runtime.values import Json, JsonObject
 
@@ -156,7 +156,7 @@ def folder_of(workdir: str | os.PathLike) -> epath.Path:
       reach.
   """
   if "://" in os.fspath(workdir):
-    require_reachable(path := epath.Path(workdir))
+    require_reachable(path := path_of(workdir))
     return path
   path = os.path.abspath(os.path.expanduser(workdir))
   if not _is_utf8(path):
@@ -171,7 +171,7 @@ def folder_of(workdir: str | os.PathLike) -> epath.Path:
       f"the run folder {path} has {found[0]} in its path, which would hide its checkpoints or mix them up "
       "with those of other runs: choose a path without backslashes, square brackets, * and ?"
     )
-  return epath.Path(path)
+  return path_of(path)
 
 
 def require_reachable(path: epath.Path) -> None:

@@ -1,9 +1,18 @@
 """The steps of a run's checkpoints: how one is named, and which there are."""
 
+import numbers
 from typing import Literal, NamedTuple
+
+from transformer_jax.runtime.errors import require_option
 
 LAST, BEST = "last", "best"
 Step = int | Literal["last", "best"]
+
+
+def require_step(step: object) -> None:
+  """Raises InputError unless it is the number of a step, `last` or `best`."""
+  number = isinstance(step, numbers.Integral) and not isinstance(step, bool) and int(step) >= 0  # NumPy's, too
+  require_option("step", step, number or step in (LAST, BEST), f"a number, {LAST} or {BEST}")
 
 
 class Finished(NamedTuple):

@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 import errno
+import numbers
 import os
 import re
 import reprlib
@@ -94,6 +95,12 @@ def require_option(name: str, value: object, condition: bool, expected: str) -> 
   """Raises OptionError unless an argument of a function or a command is as expected."""
   if not condition:
     raise OptionError(name, f"is {value}, but must be {expected}")
+
+
+def require_whole(name: str, value: object) -> None:
+  """Raises OptionError unless an argument of a function is a whole number, of Python or of NumPy."""
+  whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+  require_option(name, value, whole, "a whole number")
 
 
 @contextmanager

@@ -23,9 +23,11 @@ def user_cache() -> Path:
   """The project's cache folder: `$TRANSFORMER_JAX_CACHE`, or a folder in the user's cache by the XDG convention.
 
   Raises:
-    InputError: the user has no home folder, as in some containers.
+    InputError: the user has no home folder, as in some containers; or the cache would be in a bucket.
   """
   if own := os.environ.get(_OWN):
+    if "://" in own:
+      raise InputError(f"{_OWN} is {own}, but the cache is read in place: set it to a folder on this machine")
     return expanded(own)
   if xdg := os.environ.get("XDG_CACHE_HOME"):
     return expanded(xdg) / "transformer_jax"
@@ -44,7 +46,7 @@ def cache_beside(workdir: str) -> Path | None:
     user_cache()
     return None
   except InputError:
-    if "://" in workdir:
+    if "://" in workdir or os.environ.get(_OWN):
       raise
   folder = Path(os.path.abspath(workdir)).parent / "transformer_jax_cache"
   os.environ[_OWN] = str(folder)
@@ -66,6 +68,24 @@ def _resolved(path: "str | os.PathLike[str]") -> str:
 def expanded(path: str) -> Path:
   """The path with the user's home folder for `~`; without one, or where the user is unknown, it stays as it is."""
   return Path(os.path.expanduser(path))
+
+
+def path_of(name: "str | os.PathLike[str]") -> "epath.Path":
+  """The path, on this machine or in a bucket, with the user's home folder for `~`.
+
+  Raises:
+    InputError: it is an address of another kind, such as https://, or etils takes it for one in a bucket, as /s3/x.
+  """
+  from etils import epath
+
+  given = os.fspath(name)
+  try:
+    path = epath.Path(given if "://" in given else os.path.expanduser(given))
+  except KeyError as error:  # of etils, which knows a few kinds of addresses
+    raise InputError(f"{given} is neither a path on this machine nor on gs://: give one of these") from error
+  if "://" in os.fspath(path) and "://" not in given:
+    raise InputError(f"{given} would be read as {path}, which is in a bucket: choose a folder of another name")
+  return path
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from transformer_jax.runtime.errors import InputError
 from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.sizes import gigabytes
 from transformer_jax.runtime.versions import versions
+from transformer_jax.runtime.wording import counted
 from transformer_jax.training.task import Task
 
 _MUCH_FILLED = 1.25  # a fifth of the computed rows are empty; iwslt14's 21 rows on 8 devices have less
@@ -71,7 +72,7 @@ def warn_of_skipped(report: PackingReport) -> None:
   if skipped > read:
     too_long = sum(count for what, count in report.left_out.items() if "longer than" in what)
     advice = (
-      "long lines need a higher config.data.row_length, a larger vocabulary, or a cut"
+      "long lines need a higher config.data.max_length and row_length, a larger vocabulary, or a cut"
       if 2 * too_long > skipped
       else "check that line n of one file translates line n of the other"
     )
@@ -116,7 +117,7 @@ def _warn_of_empty_rows(config: Config) -> None:
   if computed > _MUCH_FILLED * rows:
     parts = count * config.train.accumulation
     say(
-      f"each batch of {rows} rows gets {computed - rows} empty ones, which take as long as the others:\n"
+      f"each batch of {counted(rows, 'rows')} gets {counted(computed - rows, 'empty ones')}, as slow as the others:\n"
       f"  a multiple of {parts} rows (devices * config.train.accumulation) needs none"
     )
 

@@ -54,7 +54,7 @@ def train(config: Config, workdir: str | os.PathLike, *, accept_edits: bool = Fa
 
   On several hosts each host calls it, but only the main host uses `workdir`. `accept_edits` is as in `runs.open`; it
   applies to this run and to the run in `config.train.init_from`. The sizes are those of `config.model`, also with
-  `init_from`; `runs.init_from.config_from` gives a config with the sizes of another run.
+  `init_from`; `runs.init_from.config_from(runs.open(OTHER), config)` gives a config with the sizes of another run.
 
   Raises:
     InputError: the config, the data or the folder cannot be used, or another process writes in the folder.
@@ -378,9 +378,10 @@ class Trainer:
       )
     text = (
       f"{done} after step {step}, as {waited} after step {stopping.best_step} had no better "
-      f"{self._config.train.best_by}; --step best chooses the best checkpoint, and a higher config.train.patience "
-      "goes on"
+      f"{self._config.train.best_by}; --step best chooses the best checkpoint"
     )
+    if step < self._config.train.steps:
+      text += ", and a higher config.train.patience goes on"
     say(text)
     if step != first:
       self._write_log(text)

@@ -17,6 +17,7 @@ from transformer_jax.runtime.errors import writing
 from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.values import Json, JsonObject, PyTree
+from transformer_jax.runtime.wording import counted
 from transformer_jax.trainer.curves import Curves
 from transformer_jax.training.step import Metrics
 from transformer_jax.training.sums import Sums, means
@@ -229,7 +230,7 @@ def _gap(trained: list[tuple[int, JsonObject]]) -> tuple[int, str] | None:
     if isinstance(updates, int) and entry["step"] - updates != last:
       return (
         number,
-        f"tells of {updates:,} updates up to step {entry['step']}, but the line before ends with step {last}",
+        f"tells of {counted(updates, 'updates')} up to step {entry['step']}, but the line before ends with step {last}",
       )
     last = entry["step"]
   return None

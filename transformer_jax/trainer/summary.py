@@ -35,7 +35,7 @@ def short_path(workdir: epath.Path) -> str:
   with suppress(FileNotFoundError):  # the current folder may be gone
     here = os.getcwd()
     path = os.path.relpath(path, here) if path.startswith(f"{here}{os.sep}") else path
-  return shlex.quote(path)
+  return shlex.quote(f"./{path}" if path.startswith(("-", "~")) else path)  # else a flag, or the home folder
 
 
 def next_command(config: Config, workdir: epath.Path, *, best: bool = False) -> str:
