@@ -90,6 +90,9 @@ def test_a_corpus_of_another_origin_is_not_continued(run, flags, tmp_path):
     (tmp_path / "out.json").write_text(json.dumps(settings | other))
     status, _, err = run(*flags)
     assert status == 2 and "was begun with another run: give that one, or another --output" in err[-1]
+  (tmp_path / "out.json").write_text(json.dumps(settings | {"params": "others", "steps": [7]}))
+  status, _, err = run(*flags)
+  assert status == 2 and f"was begun with steps = [7], not {settings['steps']}: give what it was begun with" in err[-1]
   (tmp_path / "out.json").write_text(json.dumps(settings))
   (tmp_path / "mono.txt").write_text(text(["abc", *LINES]))
   status, _, err = run(*flags)
@@ -306,3 +309,13 @@ def test_a_flush_outlasts_a_crash_of_the_machine(tmp_path, monkeypatch):
     corpus.flush()
     inodes = [(tmp_path / f"out.{language}").stat().st_ino for language in ("de", "en")]
     assert synced == [*zip(inodes, (4, 3), strict=True)]
+
+
+def test_an_interruption_while_pairs_are_counted_says_no_number(run, flags, monkeypatch):
+  def interrupted(self, targets, name):
+    self.count = 3
+    raise KeyboardInterrupt
+
+  monkeypatch.setattr(GrowingCorpus, "skip", interrupted)
+  status, _, said = run(*flags)
+  assert status == 130 and not any("on the disk" in line for line in said)

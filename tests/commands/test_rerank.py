@@ -167,7 +167,7 @@ def test_input_that_does_not_fit(run, files, workdir, tmp_path):
   assert "has weights of score, but the features are score, logp, length" in error()
   assert "--reverse needs the lines that were translated: give --source" in error("--reverse", workdir)
   (tmp_path / "reference").write_text("a\n")
-  assert "has 1 lines, but" in error("--reference", tmp_path / "reference")
+  assert "has 1 line, but" in error("--reference", tmp_path / "reference")
   (tmp_path / "reference").write_text(text(REFERENCE))
   (tmp_path / "source").write_text(text(["a", "b", ""]))
   model = ["--source", tmp_path / "source", "--forward", workdir, "--reference", tmp_path / "reference"]

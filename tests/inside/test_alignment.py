@@ -110,7 +110,7 @@ def test_the_command(run, tmp_path):
   assert "the target 1 word: words are counted from 0" in err[-1]
   (tmp_path / "gold").write_text("0-0\n")
   status, out, err = run(*argv, "--gold", tmp_path / "gold")
-  assert (status, out) == (2, "") and "gold has 1 lines, but" in err[-1]
+  assert (status, out) == (2, "") and "gold has 1 line, but" in err[-1]
 
 
 def test_a_pair_that_is_too_long_has_an_empty_line(run, translator, tmp_path):
@@ -191,3 +191,9 @@ def test_the_rate_is_told_with_its_interval(run, tmp_path, monkeypatch):
   status, _, [said] = run("--data", tmp_path / "text", "--gold", tmp_path / "gold")
   numbers = "0.500 (95% interval 0.250 to 0.750), precision 0.125, recall 0.375, 1 pairs"
   assert status == 0 and said == f"alignment error rate {numbers}"
+
+
+def test_a_draw_of_sentences_without_links_has_no_error():
+  """A quarter of the draws has the second sentence alone."""
+  gold = [Gold(frozenset({(0, 0)}), frozenset({(0, 0)})), Gold(frozenset(), frozenset())]
+  assert error_rate([[(0, 0)], []], gold) == (0, 0, 0, 1, 1)

@@ -732,3 +732,19 @@ def test_a_checkpoint_that_is_planned_when_it_is_made_again_is_kept_as_such(tmp_
     writer.wait()
   writer.close()
   assert steps_in(tmp_path) == [3, 5]
+
+
+def test_a_step_that_was_said_is_put_right_if_another_is_restored(state, tmp_path, capfd):
+  """Training may save between the two looks of a command."""
+  folder = epath.Path(tmp_path)
+  run_folder.begin_run(folder, CONFIG, SentencePieceTokenizer.learn(["a b c " * 7], 265), [])
+  checkpoints = checkpoint.Checkpoints(folder, keep=2)
+  for step in (3, 5):
+    checkpoints.save(at_step(state, step), None)
+    checkpoints.wait()
+  checkpoints.close()
+  run = runs.open(folder)
+  for said in (None, 5, 3):
+    run.said = said
+    assert run.model().step == 5
+  assert capfd.readouterr().err.splitlines() == ["it is the checkpoint of step 5 that is restored"]

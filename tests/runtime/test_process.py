@@ -213,3 +213,16 @@ def test_a_program_starts_again_with_huge_pages_and_what_it_was_given(monkeypatc
   assert os.environ["GLIBC_TUNABLES"] == "glibc.malloc.check=3:glibc.malloc.hugetlb=1"
   process.use_huge_pages()  # the one that was started again
   assert started == [(sys.executable, [sys.executable, *sys.orig_argv[1:]])]
+
+
+@pytest.mark.parametrize("number", [1, 7])
+def test_ctrl_c_reaches_the_first_process_of_a_container_too(monkeypatch, number):
+  """The kernel gives that one no signal whose action is the default."""
+  before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a program in the background ignores it
+  try:
+    monkeypatch.setattr(os, "getpid", lambda: number)
+    with process.ended_at_once_by_ctrl_c():
+      expected = signal.default_int_handler if number == 1 else signal.SIG_DFL
+      assert signal.getsignal(signal.SIGINT) is expected
+  finally:
+    signal.signal(signal.SIGINT, before)

@@ -5,14 +5,17 @@ token is linked to the source token with the largest mean weight over the heads 
 """
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from transformer_jax.commands.search import load
 from transformer_jax.commands.workdir import add_pairs, add_workdir_arguments, run_to_restore
 from transformer_jax.runtime.errors import InputError, require_option
+from transformer_jax.runtime.wording import counted
 
 if TYPE_CHECKING:
   from transformer_jax.inside.alignment import Gold
+  from transformer_jax.runs.run import Run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +31,6 @@ def run(args: argparse.Namespace) -> None:
   from transformer_jax.decoding.attention import CROSS
   from transformer_jax.inside import alignment
   from transformer_jax.runtime.progress import say
-  from transformer_jax.runtime.wording import counted
 
   gold = _read_gold(args.gold) if args.gold else None
   if gold is not None and not any(each.sure for each in gold):
@@ -36,12 +38,8 @@ def run(args: argparse.Namespace) -> None:
   opened = run_to_restore(args.workdir, args, "translate")
   data = opened.config.data
   pairs = read_text_pairs(data, args.data)
-  if gold is not None and len(gold) != len(pairs):
-    found = counted(len(gold), "lines"), counted(len(pairs), "pairs")
-    raise InputError(f"{args.gold} has {found[0]}, but {args.data} has {found[1]}: give one for each")
-  for number, (by_hand, (source, target)) in enumerate(zip(gold or (), pairs, strict=False), 1):
-    words = source[len(alignment.language_of(opened.tokenizer.source, data.tags, source)) :]
-    alignment.require_words(by_hand, words, target, f"{args.gold}, line {number},")
+  if gold is not None:
+    _require_gold_of_pairs(args, gold, pairs, opened)
   translator, found = load([opened], args), []
   for number, (source, target) in enumerate(pairs, 1):
     if not translator.fits([(source, target)]):
@@ -65,6 +63,20 @@ def run(args: argparse.Namespace) -> None:
       f"alignment error rate {rate.error_rate:.3f} (95% interval {rate.low:.3f} to {rate.high:.3f}), "
       f"precision {rate.precision:.3f}, recall {rate.recall:.3f}, {len(found)} pairs"
     )
+
+
+def _require_gold_of_pairs(
+  args: argparse.Namespace, gold: "list[Gold]", pairs: Sequence[tuple[str, str]], opened: "Run"
+) -> None:
+  """Raises InputError unless there is a line for each pair, with links of its words."""
+  from transformer_jax.inside import alignment
+
+  if len(gold) != len(pairs):
+    found = counted(len(gold), "lines"), counted(len(pairs), "pairs")
+    raise InputError(f"{args.gold} has {found[0]}, but {args.data} has {found[1]}: give one for each")
+  for number, (by_hand, (source, target)) in enumerate(zip(gold, pairs, strict=True), 1):
+    words = source[len(alignment.language_of(opened.tokenizer.source, opened.config.data.tags, source)) :]
+    alignment.require_words(by_hand, words, target, f"{args.gold}, line {number},")
 
 
 def _read_gold(name: str) -> "list[Gold]":

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   from transformer_jax.data.growing_corpus import GrowingCorpus
-  from transformer_jax.data.text import existing
+  from transformer_jax.data.text import existing, lines_of
   from transformer_jax.runtime.progress import say
   from transformer_jax.runtime.wording import counted
 
@@ -67,8 +67,10 @@ def run(args: argparse.Namespace) -> None:
   translator.translate_lines([], **options)  # refuses what cannot be used before there is a file
   say(f"the run reads {languages[1]} and writes {languages[0]}: {args.input} must be in {languages[1]}")
   with GrowingCorpus(prefix, languages, _made(args, runs, translator)) as corpus:
+    lines = lines_of(text)
+    corpus.skip(lines, str(text))  # an interruption here cannot tell how many pairs there are
     try:
-      empty = _translate(text, corpus, translator, args.tag, options)
+      empty = _translate(text, lines, corpus, translator, args.tag, options)
     except KeyboardInterrupt:
       corpus.flush()
       say(f"interrupted: {counted(corpus.count, 'pairs')} are on the disk, and the same command goes on from there")
@@ -91,15 +93,18 @@ def _is_sampled(args: argparse.Namespace) -> bool:
 
 
 def _translate(
-  text: "epath.Path", corpus: "GrowingCorpus", translator: "Translator", tag: str, options: dict[str, Any]
+  text: "epath.Path",
+  lines: Iterator[str],
+  corpus: "GrowingCorpus",
+  translator: "Translator",
+  tag: str,
+  options: dict[str, Any],
 ) -> int:
-  """Writes the pairs that are missing; returns how many new translations are empty."""
-  from transformer_jax.data.text import lines_of
+  """Writes the pairs of `lines`, the rest of the text; returns how many new translations are empty."""
   from transformer_jax.runtime.progress import Progress, say
   from transformer_jax.runtime.wording import counted
 
-  lines, empty = lines_of(text), 0
-  corpus.skip(lines, str(text))
+  empty = 0
   if count := corpus.count:
     say(f"{counted(count, 'pairs')} are there already: continuing with line {count + 1:,}")
   with Progress("line", total=_count(text), initial=count) as progress:
@@ -196,10 +201,10 @@ def _made(args: argparse.Namespace, runs: "list[Run]", translator: "Translator")
   else:
     chosen = search.chosen_beam(args, decode)
   return {
+    "steps": list(translator.steps),  # first: a run that trained on has other parameters, but is no other run
     "configs": [fingerprint.of_values(serialization.to_dict(run.config)) for run in runs],
     "params": fingerprint.of_values(checksums(by_name(jax.device_get(translator.params)))),
     "vocabulary": runs[0].tokenizer.fingerprint(),
-    "steps": list(translator.steps),
     "tag": args.tag,
     **chosen,
     "batch_size": args.batch_size,

@@ -96,5 +96,6 @@ def runs_to_restore(workdirs: Sequence[str], args: argparse.Namespace, command: 
     there = run.checkpoints
     step = {"last": there.last, "best": there.best}.get(args.step, args.step)
     if step in there.steps:  # otherwise the error of restoring names the steps
+      run.said = step  # while the run trains, another may be the last when it is read
       say(f"restoring the checkpoint of step {step}{which}" + (f", of {run.path}" if len(opened) > 1 else ""))
   return opened

@@ -49,15 +49,7 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
 
   def pack(report: PackingReport) -> Iterator[np.ndarray]:
     documents = [document for lines in text if len(document := Lines(lines, tokenizer, dtype))]
-    if not documents:
-      raise InputError(f"{which} is empty: there is nothing to read")
-    if max(map(len, documents)) < 2:
-      wider = {Document.LINE: "'file' or 'paragraph'", Document.PARAGRAPH: "'file'"}.get(data.document)
-      raise InputError(
-        f"no document of {which} has two lines, of which one could follow the other: "
-        + (f"config.data.document is {data.document.value!r}, set it to {wider}, or " if wider else "")
-        + "give a text with more lines"
-      )
+    _require_lines(documents, data.document, which)
     follow = all_cut = 0
     pairs = next_sentence_rows(documents, data.row_length, line_feed(tokenizer))
     for some in gathered(pairs, _AT_ONCE):
@@ -71,6 +63,19 @@ def packed_rows(config: Config, which: str, tokenizer: Tokenizer) -> PackedRows:
     report.left_out = {"tokens cut off texts too long for their row": all_cut}
 
   return cached_rows(data, content, pack, (PARTS, data.row_length), dtype)
+
+
+def _require_lines(documents: "Sequence[Lines]", kind: Document, which: str) -> None:
+  """Raises InputError unless a document has two lines."""
+  if not documents:
+    raise InputError(f"{which} is empty: there is nothing to read")
+  if max(map(len, documents)) < 2:
+    wider = {Document.LINE: "'file' or 'paragraph'", Document.PARAGRAPH: "'file'"}.get(kind)
+    raise InputError(
+      f"no document of {which} has two lines, of which one could follow the other: "
+      + (f"config.data.document is {kind.value!r}, set it to {wider}, or " if wider else "")
+      + "give a text with more lines"
+    )
 
 
 class Lines(Sequence[np.ndarray]):

@@ -182,9 +182,8 @@ def read_trees(lines: Iterable[str], name: str, first: int = 1) -> Iterator[Tree
   and so is the root that treebanks add. A bracket without a label is no constituent.
 
   Args:
-    lines: the lines of the text.
+    lines: the lines of the text; the first has the number `first`.
     name: the name of the text in messages.
-    first: the number of the first line.
 
   Raises:
     InputError: the brackets do not match; all earlier trees were yielded.

@@ -66,8 +66,7 @@ class Generator(Predictor):
       prompt: the beginning of the text; may be empty.
       max_tokens: the most tokens to write; None is 128, or what the model's table of positions has left.
       samples: the number of texts.
-      temperature, top_k, top_p: as in `SamplingOptions`.
-      seed: the seed of the random choices.
+      temperature, top_k, top_p, seed: as in `SamplingOptions`, and the seed of the random choices.
       warn: is called with a warning if the text can become longer than the rows of training.
 
     Raises:
@@ -78,8 +77,8 @@ class Generator(Predictor):
     require_option("samples", samples, 0 < samples <= _MOST_SAMPLES, f"from 1 to {_MOST_SAMPLES}")
     require_seed(seed)
     options, tokens = self._options(temperature, top_k, top_p), self._encode(prompt, "the prompt")
-    whole, most = self._total_length(len(tokens), max_tokens, warn), self.config.model.most_positions
-    length = buckets.padded(whole, _MULTIPLE, most)
+    whole = self._total_length(len(tokens), max_tokens, warn)
+    length = buckets.padded(whole, _MULTIPLE, self.config.model.most_positions)
     [row], size = buckets.pad([tokens], 1, length, PAD), (np.int32(len(tokens)), np.int32(whole))
     sample = functools.partial(_sample, self._model, options, length, self._params, row, size)
 

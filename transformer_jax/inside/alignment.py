@@ -143,4 +143,5 @@ def error_rate(found: Sequence[Sequence[Link]], gold: Sequence[Gold]) -> ErrorRa
 
 def _rate(counts: np.ndarray) -> float:
   in_sure, in_possible, own, sure = counts
-  return float(1 - (in_sure + in_possible) / max(own + sure, 1))
+  every = own + sure
+  return float(1 - (in_sure + in_possible) / every) if every else 0.0  # a draw in which no link is there, or missing

@@ -271,7 +271,10 @@ class _LastPlanned:
 
 
 class _WhileRead:
-  """A policy of orbax: while somebody reads, nothing is deleted."""
+  """A policy of orbax: while somebody reads, nothing is chosen to be deleted.
+
+  orbax asks when a save begins, and deletes at its end. So a reader that comes in between must look again.
+  """
 
   def __init__(self, folder: epath.Path):
     self._folder = folder

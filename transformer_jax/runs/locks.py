@@ -1,4 +1,4 @@
-"""Locks on folders: one process writes a run folder, and training deletes no checkpoint that somebody reads.
+"""Locks on folders: one process writes a run folder, and training chooses none to delete while checkpoints are read.
 
 A lock ends with the process that holds it, however that ends. It is on the folder itself: nothing is written, so that a
 stranger's folder may be read-only. In a bucket, and where the file system has no locks, there is none. The library

@@ -17,6 +17,7 @@ from transformer_jax.runs import digests, metrics_file, params_file, run_folder
 from transformer_jax.runs.steps import LAST, Finished, Step
 from transformer_jax.runtime import devices, untrusted
 from transformer_jax.runtime.errors import PROGRAM, InputError
+from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.values import Json, JsonObject
 
 _MOST_NAMED = 9  # runs, in a message
@@ -64,7 +65,10 @@ class Run:
   Attributes:
     path: the folder.
     config: the experiment.
+    said: the step that a command has said it restores; None if it said none.
   """
+
+  said: int | None = None
 
   def __init__(self, workdir: str | os.PathLike, accept_edits: bool):
     self._accept_edits = accept_edits
@@ -180,6 +184,8 @@ class Run:
       number, params = params_file.read(self.path, self.config, step)
     else:
       number, params = self._of_checkpoint(step)
+    if self.said not in (None, number):
+      say(f"it is the checkpoint of step {number} that is restored")
     return Model(self.config, params, tokenizer, number)
 
   def _of_checkpoint(self, step: Step) -> tuple[int, Params]:

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from types import FrameType
 
 _TUNABLES, _HUGE_PAGES = "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"
@@ -138,8 +138,11 @@ def handled(handler: Callable[[int], object] | signal.Handlers, *numbers: signal
 
 
 def ended_at_once_by_ctrl_c() -> AbstractContextManager[None]:
-  """Lets Ctrl-C end the program without a traceback in the body."""
-  return handled(signal.SIG_DFL, signal.SIGINT)
+  """Lets Ctrl-C end the program without a traceback in the body.
+
+  The first process of a container keeps Python's handler: the kernel gives it no signal that it does not handle.
+  """
+  return nullcontext() if os.getpid() == 1 else handled(signal.SIG_DFL, signal.SIGINT)
 
 
 def termination_raises() -> AbstractContextManager[None]:

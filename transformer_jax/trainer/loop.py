@@ -84,7 +84,10 @@ def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
 
 @contextmanager
 def _interruption_reported() -> Iterator[None]:
-  """Reports that Ctrl-C ends the body, in which nothing is trained yet."""
+  """Reports that Ctrl-C ends the body, in which nothing is trained yet.
+
+  For programs in Python: the command lets Ctrl-C end it at once, also outside of Python, and says nothing.
+  """
   try:
     yield
   except KeyboardInterrupt:
