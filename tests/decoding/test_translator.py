@@ -530,5 +530,11 @@ def test_only_a_model_of_several_languages_needs_a_code(codes, told):
   assert [type(warning) for warning in warnings] == [LanguageWarning] * told  # which the commands count
 
 
+def test_pairs_may_be_rows_of_an_array(translator):
+  """As those of a table."""
+  pairs = [("abc", "de"), ("f", "ghij")]
+  assert translator.fits(np.array(pairs)) and translator.fits(np.array(pairs, object))
+
+
 def test_numbers_of_numpy_are_numbers(translator):
   assert translator.translate([""], beam_size=np.int64(2), n_best=np.int64(2), seed=np.uint8(3)) == [[""]]

@@ -747,4 +747,4 @@ def test_a_step_that_was_said_is_put_right_if_another_is_restored(state, tmp_pat
   for said in (None, 5, 3):
     run.said = said
     assert run.model().step == 5
-  assert capfd.readouterr().err.splitlines() == ["it is the checkpoint of step 5 that is restored"]
+  assert capfd.readouterr().err.splitlines() == ["the checkpoint of step 5 is restored in its place"]

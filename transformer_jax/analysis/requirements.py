@@ -38,17 +38,21 @@ _UNDOES_REMAT = "cse_barrier_expander"  # the pass of XLA:CPU that joins what is
 _UPDATE, _AVERAGE = 3.15, 0.8
 _TWO_PASSES = 17 / 16  # XLA keeps somewhat more than twice the arrays of one pass; measured on a CPU
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 
-def _cached(function: Callable[..., Result]) -> Callable[..., Result]:
+def _cached(function: Callable[..., _Result]) -> Callable[..., _Result]:
   """`functools.cache` by the model's module, too: a notebook may define it again, under the same name."""
 
   @functools.cache
-  def of_module(module: type, *arguments: Any) -> Result:
+  def of_module(module: type, *arguments: Any) -> _Result:
     return function(*arguments)
 
-  return lambda model, *arguments: of_module(type(registry.module(model)), model, *arguments)
+  @functools.wraps(function)
+  def cached(model: AnyModelConfig, *arguments: Any) -> _Result:
+    return of_module(type(registry.module(model)), model, *arguments)
+
+  return cached
 
 
 @dataclass(frozen=True)

@@ -398,7 +398,7 @@ class Translator:
     """The tokens of all sources and of all targets."""
     pairs = list(pairs)
     for number, pair in enumerate(pairs, 1):
-      if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+      if not isinstance(pair, Sequence | np.ndarray) or isinstance(pair, str) or len(pair) != 2:
         raise InputError(f"pair {number} is {pair!r}, but must be a source and its target")
       for text in pair:
         require_text(text, f"pair {number}")

@@ -185,7 +185,7 @@ class Run:
     else:
       number, params = self._of_checkpoint(step)
     if self.said not in (None, number):
-      say(f"it is the checkpoint of step {number} that is restored")
+      say(f"the checkpoint of step {number} is restored in its place")
     return Model(self.config, params, tokenizer, number)
 
   def _of_checkpoint(self, step: Step) -> tuple[int, Params]:
