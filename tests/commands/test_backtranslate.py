@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import jax
 import pytest
+from etils import epath
 
 from tests.commands.lines import LINES, replaced, text
 from tests.example_commands import read_with_tags
@@ -319,3 +320,12 @@ def test_an_interruption_while_pairs_are_counted_says_no_number(run, flags, monk
   monkeypatch.setattr(GrowingCorpus, "skip", interrupted)
   status, _, said = run(*flags)
   assert status == 130 and not any("on the disk" in line for line in said)
+
+
+def test_a_corpus_is_continued_in_a_folder_that_etils_takes_for_a_bucket(tmp_path, monkeypatch):
+  """As /s3: its settings are read where they were written."""
+  with GrowingCorpus(tmp_path / "out", ("de", "en"), {"seed": 0}):
+    pass
+  monkeypatch.setattr(type(epath.Path(tmp_path)), "open", lambda *_: pytest.fail("etils reads it"))
+  with GrowingCorpus(tmp_path / "out", ("de", "en"), {"seed": 0}) as corpus:
+    assert corpus.count == 0

@@ -310,5 +310,5 @@ def test_a_file_of_holes_is_refused(exported):
 
 @pytest.mark.parametrize("step", ["0", "beste", False, -1])
 def test_a_step_that_is_none_is_said(original, step):
-  with pytest.raises(InputError, match=f"^step is {step}, but must be a number, last or best$"):
+  with pytest.raises(InputError, match=f"^step is {step!r}, but must be a number, last or best$"):
     Translator.load(original, step=step)

@@ -301,3 +301,10 @@ def test_a_file_that_cannot_be_looked_at_is_not_called_missing(tmp_path):
   (tmp_path / "x.en").symlink_to(tmp_path / "x.en")
   for which in (f"{tmp_path}/x", f"{tmp_path}/x.en,{tmp_path}/x.en"):
     complaint(which, f"cannot read {tmp_path}/x.en: Too many levels of symbolic links")
+
+
+def test_a_file_whose_name_has_no_room_for_an_ending_is_read(tmp_path):
+  """NAME.gz would be too long for the file system."""
+  for language in ("en", "de"):
+    (tmp_path / f"{'x' * 251}.{language}").write_text(f"{language}\n")
+  assert read(f"{tmp_path}/{'x' * 251}") == [("en", "de")]

@@ -349,7 +349,7 @@ def test_an_error_of_the_input_comes_after_the_lines_before_it(translator, lines
     ({"batch_size": 0}, "batch_size is 0"),
     ({"beam_size": 2.0}, "beam_size is 2.0, but must be a whole number"),
     ({"beam_size": True}, "beam_size is True, but must be a whole number"),
-    ({"n_best": "2"}, "n_best is 2, but must be a whole number"),
+    ({"n_best": "2"}, "n_best is '2', but must be a whole number"),
     ({"batch_size": 8.0}, "batch_size is 8.0, but must be a whole number"),
     ({"seed": 1.5}, "seed is 1.5, but must be a whole number"),
     ({"window": 10.0}, "window is 10.0, but must be a whole number"),

@@ -189,7 +189,7 @@ def test_the_rate_is_told_with_its_interval(run, tmp_path, monkeypatch):
   (tmp_path / "gold").write_text("0-0\n")
   monkeypatch.setattr(alignment, "error_rate", lambda *_: alignment.ErrorRate(0.5, 0.25, 0.75, 0.125, 0.375))
   status, _, [said] = run("--data", tmp_path / "text", "--gold", tmp_path / "gold")
-  numbers = "0.500 (95% interval 0.250 to 0.750), precision 0.125, recall 0.375, 1 pairs"
+  numbers = "0.500 (95% interval 0.250 to 0.750), precision 0.125, recall 0.375, 1 pair"
   assert status == 0 and said == f"alignment error rate {numbers}"
 
 

@@ -747,4 +747,4 @@ def test_a_step_that_was_said_is_put_right_if_another_is_restored(state, tmp_pat
   for said in (None, 5, 3):
     run.said = said
     assert run.model().step == 5
-  assert capfd.readouterr().err.splitlines() == ["the checkpoint of step 5 is restored in its place"]
+  assert capfd.readouterr().err.splitlines() == ["the checkpoint of step 5 is used in its place"]

@@ -145,10 +145,10 @@ def test_the_checkpoint_that_is_asked_for(original, state, step, expected):
   ("step", "message"),
   [
     (4, "RUN has no checkpoint of step 4: it has those of steps 2, 3, 5, 7, 11"),
-    ("beste", "step is beste, but must be a number, last or best"),
+    ("beste", "step is 'beste', but must be a number, last or best"),
     (-1, "step is -1, but must be a number, last or best"),
     (True, "step is True, but must be a number, last or best"),
-    ("5", "step is 5, but must be a number, last or best"),
+    ("5", "step is '5', but must be a number, last or best"),
   ],
 )
 def test_a_step_that_is_not_there_is_one_sentence(original, step, message):
@@ -175,6 +175,7 @@ def test_a_model_for_something_else_is_refused(original):
 def test_only_the_last_is_replaced_by_an_older_one_where_it_is_damaged(folder, state, capfd):
   (folder / "checkpoints" / "11" / "params").rmtree()
   run = runs.open(folder)
+  run.said = 11  # as a command says before
   found = run.model()
   assert found.step == 7
   jax.tree.map(np.testing.assert_array_equal, found.params, params_at(state, 7))

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> None:
     rate = alignment.error_rate(found, gold)
     say(
       f"alignment error rate {rate.error_rate:.3f} (95% interval {rate.low:.3f} to {rate.high:.3f}), "
-      f"precision {rate.precision:.3f}, recall {rate.recall:.3f}, {len(found)} pairs"
+      f"precision {rate.precision:.3f}, recall {rate.recall:.3f}, {counted(len(found), 'pairs')}"
     )
 
 

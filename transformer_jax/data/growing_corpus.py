@@ -7,8 +7,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
-from etils import epath
-
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, writing
 from transformer_jax.runtime.file_locks import lock
@@ -120,7 +118,7 @@ class GrowingCorpus:
         if path.exists() and path.stat().st_size:
           raise InputError(f"{path} exists, but was not begun by this command: give another --output")
       return
-    earlier = untrusted.read_json(epath.Path(self._settings))
+    earlier = untrusted.read_json(self._settings)
     if not isinstance(earlier, dict):
       raise InputError(f"{self._settings} is not what this command writes: give another --output")
     for key in [*self._made, *earlier]:

@@ -2,6 +2,7 @@
 the other."""
 
 import codecs
+import errno
 import gzip
 import hashlib
 import lzma
@@ -253,6 +254,10 @@ def _is_there(path: epath.Path) -> bool:
   try:
     os.stat(path)
   except (FileNotFoundError, NotADirectoryError, ValueError):  # the last for a name with NUL
+    return False
+  except OSError as error:
+    if error.errno != errno.ENAMETOOLONG:  # no file has such a name; one without .gz may be there
+      raise
     return False
   return True
 

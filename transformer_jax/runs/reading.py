@@ -78,13 +78,16 @@ def rank_of(workdir: epath.Path, step: int) -> float | None:
     raise ValueError(f"{path} has no {files.LOSS}") from error
 
 
-def newest_intact(workdir: epath.Path, read: Callable[[int], Item], step: Step = LAST) -> tuple[int, Item] | None:
+def newest_intact(
+  workdir: epath.Path, read: Callable[[int], Item], step: Step = LAST, said: int | None = None
+) -> tuple[int, Item] | None:
   """The step to read and the result of `read` for it; None if the run has no checkpoint.
 
   Args:
     workdir: the run folder.
     read: reads the checkpoint of a step.
     step: a number; `best`, by validation; or `last`, in whose place an older one is read where it is damaged.
+    said: the step that the user was told of; None if there was none.
 
   Raises:
     InputError: there is no such step.
@@ -92,7 +95,7 @@ def newest_intact(workdir: epath.Path, read: Callable[[int], Item], step: Step =
   """
   seen = retried(workdir, lambda: look(workdir, step, read), lambda seen: bool(seen.damaged))
   found = intact(workdir, seen)
-  if found and seen.damaged:
+  if found and (seen.damaged or said not in (None, found[0])):
     say(f"the checkpoint of step {found[0]} is used in its place")
   return found
 

@@ -17,7 +17,6 @@ from transformer_jax.runs import digests, metrics_file, params_file, run_folder
 from transformer_jax.runs.steps import LAST, Finished, Step
 from transformer_jax.runtime import devices, untrusted
 from transformer_jax.runtime.errors import PROGRAM, InputError
-from transformer_jax.runtime.progress import say
 from transformer_jax.runtime.values import Json, JsonObject
 
 _MOST_NAMED = 9  # runs, in a message
@@ -184,8 +183,6 @@ class Run:
       number, params = params_file.read(self.path, self.config, step)
     else:
       number, params = self._of_checkpoint(step)
-    if self.said not in (None, number):
-      say(f"the checkpoint of step {number} is restored in its place")
     return Model(self.config, params, tokenizer, number)
 
   def _of_checkpoint(self, step: Step) -> tuple[int, Params]:
@@ -193,7 +190,7 @@ class Run:
     from transformer_jax.runs import reading, restore  # orbax takes seconds to import
 
     found = reading.newest_intact(
-      self.path, lambda number: restore.params_to_decode_with(self.path, self.config, number), step
+      self.path, lambda number: restore.params_to_decode_with(self.path, self.config, number), step, self.said
     )
     if found is None:
       again = f"{PROGRAM} train --workdir={shlex.quote(os.fspath(self.path))}"

@@ -12,7 +12,7 @@ Step = int | Literal["last", "best"]
 def require_step(step: object) -> None:
   """Raises InputError unless it is the number of a step, `last` or `best`."""
   number = isinstance(step, numbers.Integral) and not isinstance(step, bool) and int(step) >= 0  # NumPy's, too
-  require_option("step", step, number or step in (LAST, BEST), f"a number, {LAST} or {BEST}")
+  require_option("step", repr(step), number or step in (LAST, BEST), f"a number, {LAST} or {BEST}")
 
 
 class Finished(NamedTuple):

@@ -100,7 +100,7 @@ def require_option(name: str, value: object, condition: bool, expected: str) -> 
 def require_whole(name: str, value: object) -> None:
   """Raises OptionError unless an argument of a function is a whole number, of Python or of NumPy."""
   whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-  require_option(name, value, whole, "a whole number")
+  require_option(name, repr(value), whole, "a whole number")  # 2 is one, and '2' is none
 
 
 @contextmanager

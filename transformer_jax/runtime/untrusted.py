@@ -11,6 +11,7 @@ import math
 import os
 import stat
 from collections.abc import Callable
+from pathlib import Path
 
 from etils import epath
 
@@ -25,7 +26,7 @@ _MOST_LEVELS = 100
 _COMPRESSION, _SMALL = 64, 1 << 26
 
 
-def read_json(path: epath.Path) -> Json:
+def read_json(path: epath.Path | Path) -> Json:
   """The values of a JSON file.
 
   Raises:
@@ -35,7 +36,7 @@ def read_json(path: epath.Path) -> Json:
   return json_of(path, lambda: read_bytes(path, LARGEST_JSON))
 
 
-def json_of(path: epath.Path, read: Callable[[], bytes], digits: int = 19) -> Json:
+def json_of(path: epath.Path | Path, read: Callable[[], bytes], digits: int = 19) -> Json:
   """`read_json` for the bytes that `read` returns, at most `LARGEST_JSON`.
 
   Args:
@@ -58,7 +59,7 @@ def json_of(path: epath.Path, read: Callable[[], bytes], digits: int = 19) -> Js
     raise InputError(f"{path} cannot be read: {reason}") from error
 
 
-def read_bytes(path: epath.Path, most: int) -> bytes:
+def read_bytes(path: epath.Path | Path, most: int) -> bytes:
   """A file's content.
 
   Raises:

@@ -86,7 +86,8 @@ def _train(config: Config, workdir: epath.Path, accept_edits: bool) -> None:
 def _interruption_reported() -> Iterator[None]:
   """Reports that Ctrl-C ends the body, in which nothing is trained yet.
 
-  For programs in Python: the command lets Ctrl-C end it at once, also outside of Python, and says nothing.
+  For programs in Python, and the command as the first process of a container. Otherwise the command lets Ctrl-C end it
+  at once, also outside of Python, and says nothing.
   """
   try:
     yield
