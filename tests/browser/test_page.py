@@ -122,6 +122,8 @@ def test_tokens_from_right_to_left_stay_beside_their_weights(page):
   wait(page, lambda: weights_said(page) == "\u05d0\u05d1 looks at \u05d2\u05d3 1.00, \u05d0\u05d1 0.00")
   parts = ["looks at", "\u05d2\u05d3", "1.00", "0.00"]
   assert seen_order(page, "#weights", *parts) == parts
+  first, second = page.find_elements(By.CSS_SELECTOR, "#queries button")
+  assert first.location["x"] > second.location["x"]  # as they are read
 
 
 def test_the_page_of_attention_keeps_tokens_from_right_to_left_beside_their_weights(browser, tmp_path):
@@ -189,7 +191,7 @@ def test_a_text_of_html_is_shown_as_it_is(page):
 
 
 def test_an_error_is_shown(page):
-  page.execute_script("document.getElementById('source').removeAttribute('maxlength')")
+  assert not find(page, "#source").get_attribute("maxlength")  # else a browser cuts what is pasted, and says nothing
   page.execute_script("document.getElementById('source').value = 'x'.repeat(40000)")
   find(page, "#form button").click()
   wait(page, lambda: "40,000 characters" in find(page, "#status").text)
@@ -293,6 +295,28 @@ def test_each_line_has_its_hypotheses_and_their_attention(page):
 def test_a_warning_is_shown(page):
   type_sentence(page, "x" * 101)
   wait(page, lambda: find(page, "#status").text == "line 1 is too long")
+  find(page, "#source").send_keys("\n", "y" * 101)
+  wait(page, lambda: find(page, "#status").text == "line 1 is too long; line 2 is too long")
+
+
+def test_a_lost_connection_is_told(page):
+  page.execute_script("window.fetch = async () => { throw new TypeError('Failed to fetch') }")
+  find(page, "#source").send_keys("one")
+  wait(page, lambda: "The server cannot be reached: see whether it runs" in find(page, "#status").text)
+
+
+def test_an_attention_that_is_no_longer_wanted_is_not_waited_for(page):
+  type_sentence(page, "one")
+  wait(page, lambda: texts(page, "#queries button") == ["ONE"])
+  page.execute_script("""
+    window.left = 0;
+    window.fetch = (path, { signal }) => new Promise((_, fail) => signal.addEventListener("abort", () => {
+      window.left++;
+      fail(signal.reason);
+    }));""")
+  for row in (2, 3):
+    find(page, f"tbody tr:nth-child({row}) label").click()
+  wait(page, lambda: page.execute_script("return left") == 1)
 
 
 def test_the_length_penalty_is_used(browser):

@@ -111,6 +111,11 @@ def test_a_form_of_another_charset_is_refused(client):
   assert (reply.status, reply.json["error"][:36]) == (400, "the request's charset is 'latin-1', ")
   headers["Content-Type"] = "multipart/form-data; boundary=x; charset=UTF-8"
   assert client.request("POST", "/translate", parts, headers).json["error"][:18] == "source is missing:"
+  headers["Content-Type"] = "multipart/form-data; boundary=x; charset=us-ascii"  # Starlette would take Latin-1
+  reply = client.request("POST", "/translate", parts, headers)
+  assert (reply.status, reply.json["error"][:37]) == (400, "the request's charset is 'us-ascii', ")
+  reply = client.request("POST", "/translate", parts.replace("ü".encode(), b"u"), headers)
+  assert reply.json["error"][:18] == "source is missing:"
 
 
 def test_a_long_content_type_is_refused(client):
@@ -124,7 +129,9 @@ def test_a_form_that_is_not_utf_8_is_refused(client):
   """Its parser would put U+FFFD, or a character of Latin-1, in the place of the byte."""
   form = b"q=%ff&source=en&target=de"
   parts = b'--x\r\nContent-Disposition: form-data; name="q"\r\n\r\na\xff\r\n--x--\r\n'
-  for body, headers in ((form, FORM), (parts, PARTS), (b'{"q": "\xff"}', {"Content-Type": "application/json"})):
+  mixed = [(b"q=%C3\xa9&source=en&target=de", FORM), (b"q=\xc3%A9&source=en&target=de", FORM)]
+  json_form = (b'{"q": "\xff"}', {"Content-Type": "application/json"})
+  for body, headers in ((form, FORM), *mixed, (parts, PARTS), json_form):
     reply = client.request("POST", "/translate", body, headers)
     assert (reply.status, reply.json) == (400, {"error": "the request's body is not UTF-8: encode its text so"})
 
@@ -507,3 +514,22 @@ def test_texts_of_a_form_keep_their_number_and_order(client):
 )
 def test_a_language_has_its_english_name_or_else_its_code(code, name):
   assert _language_name(code) == name
+
+
+def test_a_token_can_be_read_at_the_largest_weight():
+  """The contrast of 4.5 that WCAG asks for, in the light and in the dark scheme."""
+  css = resources.files("transformer_jax.serve").joinpath("page", "page.css").read_text()
+  [share] = re.findall(r"var\(--shade\) calc\(var\(--weight, 0\) \* (\d+)%\)", css)
+
+  def luminance(rgb):
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+  for scheme in css.split("@media (prefers-color-scheme: dark)"):
+    named = dict(re.findall(r"--(\w+): #(\w{6});", scheme))
+    shade, sheet, ink = (
+      [int(named[name][i : i + 2], 16) / 255 for i in (0, 2, 4)] for name in ("shade", "sheet", "ink")
+    )
+    ground = [int(share) / 100 * a + (1 - int(share) / 100) * b for a, b in zip(shade, sheet, strict=True)]
+    low, high = sorted((luminance(ground), luminance(ink)))
+    assert (high + 0.05) / (low + 0.05) > 4.5

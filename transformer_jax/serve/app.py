@@ -213,7 +213,9 @@ async def _fields_of_body(request: Request) -> dict[str, object]:
   kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
   content = await request.body()
   try:
-    (unquote_to_bytes(content) if kind == _URLENCODED else content).decode()
+    text = content.decode()  # of a form, too: an escaped byte and a bare one are no character together
+    if kind == _URLENCODED:
+      unquote_to_bytes(text).decode()
   except UnicodeDecodeError as error:  # a parser of forms would put other characters there
     raise InputError("the request's body is not UTF-8: encode its text so") from error
   if kind.endswith(("/json", "+json")):
@@ -225,7 +227,7 @@ async def _fields_of_body(request: Request) -> dict[str, object]:
     )
   if kind == _URLENCODED:
     return _fields_by_name(_pairs(content.decode()))
-  _require_utf8(request.headers.get("content-type", ""))
+  _require_utf8(request.headers.get("content-type", ""), content)
   try:
     async with request.form(max_files=0) as form:
       return _fields_by_name(form.multi_items())
@@ -235,12 +237,12 @@ async def _fields_of_body(request: Request) -> dict[str, object]:
     ) from error
 
 
-def _require_utf8(content_type: str) -> None:
+def _require_utf8(content_type: str, content: bytes) -> None:
   """Refuses another charset, as Starlette would decode the fields by it; it uses the same parser."""
   if len(content_type) > _LONGEST_TYPE:
     raise InputError("the request's Content-Type is too long: send a form with a short boundary, or JSON")
   charset = parse_options_header(content_type)[1].get(b"charset", b"utf-8").decode("latin-1").lower()
-  if charset not in ("utf-8", "utf8", "us-ascii"):
+  if charset not in ("utf-8", "utf8") and not (charset == "us-ascii" and content.isascii()):
     raise InputError(f"the request's charset is {charset!a:.40}, but its text must be UTF-8: send it without a charset")
 
 

@@ -43,6 +43,8 @@ export function offer(select, pairs, chosen) {
 
 function fill(side) {
   const tokens = found[side].map((text, i) => token(text, side, i));
+  const reads = side === "queries" ? found.kind === "encoder" : found.kind !== "decoder";
+  of(side).dir = getComputedStyle(of(reads ? "source" : "translation")).direction; // their text decides
   of(side).replaceChildren(...tokens);
 }
 
@@ -50,6 +52,7 @@ function token(text, side, i) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "token";
+  button.dir = "auto"; // </s> stays as it is among tokens from right to left
   button.textContent = text.trim() || "␣";
   button.classList.toggle("inside", !/^[\s<]/.test(text)); // the token continues a word
   button.tabIndex = -1;
@@ -65,7 +68,8 @@ function token(text, side, i) {
 
 // One token of a row takes part in the order of Tab; the arrow keys go to its neighbours.
 function move(event, button) {
-  const next = { ArrowLeft: "previousElementSibling", ArrowRight: "nextElementSibling" }[event.key];
+  const [left, right] = button.parentElement.dir === "rtl" ? ["next", "previous"] : ["previous", "next"];
+  const next = { ArrowLeft: `${left}ElementSibling`, ArrowRight: `${right}ElementSibling` }[event.key];
   const edge = { Home: button.parentElement.firstElementChild, End: button.parentElement.lastElementChild }[event.key];
   const goal = edge ?? button[next];
   if (!goal) return;

@@ -10,7 +10,10 @@ let chosen = null; // the pair of sentences whose attention is shown
 let looking = null; // the last request for it
 
 async function answerOf(path, options) {
-  const response = await fetch(path, options);
+  const response = await fetch(path, options).catch((error) => {
+    if (options?.signal?.aborted) throw error;
+    throw new Error("The server cannot be reached: see whether it runs, then translate again, or reload the page.");
+  });
   const answer = await response.json().catch((error) => {
     if (response.ok) throw error;
     return { error: `The server answers with the status ${response.status}: try again later.` }; // such as a proxy's
@@ -87,7 +90,7 @@ function say(text, error = false) {
 
 function show(answer, sources) {
   document.body.classList.remove("waiting");
-  say(answer.warnings.join(" "));
+  say(answer.warnings.join("; "));
   of("translation").textContent = answer.text;
   const table = of("found").querySelector("table");
   for (const body of [...table.tBodies]) body.remove();
@@ -103,11 +106,12 @@ function show(answer, sources) {
 
 // Asks for the attention of the chosen hypothesis.
 async function look() {
-  const own = (looking = {}); // the last call counts
+  looking?.abort(); // the last call counts
+  const own = (looking = new AbortController());
   try {
     const body = JSON.stringify({ ...chosen, kind: of("kind").value || null });
     const headers = { "Content-Type": "application/json" };
-    const answer = await answerOf("attention", { method: "POST", headers, body });
+    const answer = await answerOf("attention", { method: "POST", headers, body, signal: own.signal });
     if (own !== looking) return;
     of("matrix").hidden = false;
     attention.show(answer);
