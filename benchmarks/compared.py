@@ -15,6 +15,7 @@ import training_curves
 from training_curves import Panel
 
 from transformer_jax import runs
+from transformer_jax.data.text import lines_of, zip_lines
 from transformer_jax.evaluation import bootstrap
 from transformer_jax.runtime.files import write_atomically
 
@@ -70,8 +71,8 @@ def begun(
 
 def pairs(prefix: Path, languages: tuple[str, str]) -> list[Pair]:
   """The pairs of PREFIX.LANGUAGE.xz."""
-  sides = (text.lines(Path(f"{prefix}.{language}.xz")) for language in languages)
-  return [Pair(*pair) for pair in zip(*sides, strict=True)]
+  names = [f"{prefix}.{language}.xz" for language in languages]
+  return [Pair(*pair) for pair in zip_lines(*map(lines_of, names), *names)]
 
 
 def without(some: Iterable[Pair], others: Sequence[Pair]) -> list[Pair]:

@@ -55,6 +55,7 @@ import report
 import text
 from side import Side, checkouts
 
+from transformer_jax import registry
 from transformer_jax.config import Config, LengthPenalty
 from transformer_jax.data.tokenizer import Tokenizer
 from transformer_jax.model.config import ModelConfig
@@ -243,6 +244,9 @@ def chosen_lines(args: argparse.Namespace) -> list[str]:
 
 def require_plain(config: Config, workdir: str) -> None:
   """Ends the program unless the run is of the paper's model, the only one that all peers can compute."""
+  if type(config.model) is not ModelConfig:
+    kind = registry.name_of(config.model)
+    sys.exit(f"{workdir} has a {kind} model, which not every peer can compute: choose another run")
   given = {name: value for name, value in vars(config.model).items() if name not in SIZES}
   width = config.model.d_model // config.model.num_heads
   papers = {name: (value,) for name, value in vars(ModelConfig()).items()} | {

@@ -97,7 +97,8 @@ def full_run(study: Study, seed: int) -> dict[str, Any]:
   children.train([f"--config={study.config}", f"--workdir={run}", *flags(study.data, seed, study.keys)])
   last = children.last_checkpoint(run)
   average = run.with_name(f"{run.name}-average-{last}")  # a run that was trained on has another average
-  if not average.exists():
+  if not (average / "config.json").exists():  # which `average` writes last
+    shutil.rmtree(average, ignore_errors=True)  # of one that was killed
     children.command(["average", "--workdir", str(run), "--last", "10", "--output", str(average)])
   candidates = {"end": run, "mean of ten": average}
   validation = {

@@ -19,6 +19,7 @@ import text
 
 from transformer_jax.evaluation.bleu_statistics import bleu, statistics
 from transformer_jax.evaluation.bootstrap import RESAMPLES
+from transformer_jax.evaluation.scores import check_counts
 
 SEED = 12345  # sacreBLEU's
 
@@ -45,6 +46,8 @@ def p_value(first: Sequence[Sequence[str]], other: Sequence[Sequence[str]], refe
     reference: the references.
   """
   assert len(first) == len(other)
+  for translations in (*first, *other):
+    check_counts(translations, reference)
   counts = [sum(statistics_of(translations, reference) for translations in seeds) for seeds in (first, other)]
   if np.array_equal(*counts):
     return 1.0

@@ -4,9 +4,10 @@
     python benchmarks/serving.py clients --workdir RUN --data FILE.en [--clients 64] [--seconds 60]
     python benchmarks/serving.py memory --workdir RUN --data FILE.en [--requests 10000]
 
-RUN is a run folder of train.py, and FILE, plain or .xz, has one source sentence per line. Clients are threads of this
-process. Each has a connection to 127.0.0.1 that it keeps, and sends a sentence when the one before is answered. The
-server is a separate process on the same cores.
+It needs the extra `serve`, and `speed` without --alone the extra `ctranslate2`. RUN is a run folder of train.py, and
+FILE, plain or .xz, has one source sentence per line. Clients are threads of this process. Each has a connection to
+127.0.0.1 that it keeps, and sends a sentence when the one before is answered. The server is a separate process on the
+same cores.
 
 `speed` gives requests per second and the median and 99th percentile of the latency, for each number of clients, against
 the same HTTP front end with CTranslate2 as its engine. CTranslate2 has the weights of the run in float32, and gets all
@@ -22,6 +23,7 @@ import functools
 import http.client
 import itertools
 import json
+import os
 import re
 import signal
 import subprocess
@@ -73,6 +75,7 @@ class Sent(NamedTuple):
 
 def main() -> None:
   args = parse()
+  args.workdir = os.path.abspath(args.workdir)  # the servers run in another folder
   args.lines = list(itertools.islice(lines_of(args.data), args.sentences))
   args.run(args)
 

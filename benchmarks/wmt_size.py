@@ -33,6 +33,7 @@ from transformer_jax.config import Corpus, DataConfig
 from transformer_jax.data import pipeline
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.text import TextPairs
+from transformer_jax.runtime.errors import InputError
 
 LANGUAGES = "en", "de"
 PAGE = resource.getpagesize()
@@ -76,7 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser, pairs: int) -> None:
 def write_text(args: argparse.Namespace, folder: Path) -> list[tuple[str, str]]:
   """Writes the text and its vocabulary, and returns the pairs of the news sets."""
   news = pairs_of_news(args.news)
-  tokenizer = SentencePieceTokenizer.learn((side for pair in news for side in pair), args.vocab_size)
+  sides = (side for pair in news for side in pair)
+  tokenizer = SentencePieceTokenizer.learn(sides, args.vocab_size, key="--vocab-size")
   (folder / "tokenizer.model").write_bytes(tokenizer.to_bytes())
   write(news, args.pairs, args.seed, folder / "text")
   report.progress(f"{args.pairs:,} pairs are written")
@@ -89,6 +91,8 @@ def pairs_of_news(folder: str) -> list[tuple[str, str]]:
   names = sorted(
     {str(path).removesuffix(".xz").removesuffix(f".{source}") for path in Path(folder).glob(f"*.{source}*")}
   )
+  if not names:
+    raise InputError(f"--news {folder} has no NAME.{source}, plain or .xz: check the path")
   return [pair for name in names for pair in TextPairs(name, *LANGUAGES)]
 
 

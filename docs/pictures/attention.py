@@ -7,6 +7,7 @@ the translation is given token by token. Several runs stand side by side; --targ
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -16,6 +17,7 @@ from matplotlib.axes import Axes
 
 from transformer_jax import Translator, registry
 from transformer_jax.decoding.attention import Attention
+from transformer_jax.runtime.errors import InputError, RunError
 
 
 def named(tokens: tuple[str, ...]) -> list[str]:
@@ -57,4 +59,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-  main()
+  try:
+    main()
+  except (InputError, RunError) as error:
+    sys.exit(f"attention.py: error: {error}")

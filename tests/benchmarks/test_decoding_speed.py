@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from transformer_jax.recurrent.config import BahdanauConfig
+
 
 @pytest.fixture
 def speed(program):
@@ -40,3 +42,8 @@ def test_sides_with_other_translations_are_refused(speed, side, beam, refused):
       speed.check_agreement([row], 0.98)
   else:
     speed.check_agreement([row], 0.98)
+
+
+def test_a_run_of_another_family_is_refused(speed):
+  with pytest.raises(SystemExit, match="RUN has a bahdanau model, which not every peer can compute"):
+    speed.require_plain(SimpleNamespace(model=BahdanauConfig()), "RUN")

@@ -145,3 +145,8 @@ def test_the_last_row_is_the_mean_of_the_test_text_over_the_seeds(program, monke
   *rows, mean = json.loads((tmp_path / "multi30k.json").read_text())["rows"]
   assert mean == {"seed": "mean", "test BLEU": 42.0}
   assert [row["hours of updates"] for row in rows] == [1.0] * 3
+
+
+def test_a_mean_that_was_killed_is_made_again(run, tmp_path):
+  (tmp_path / "runs" / "seed-3-average-110" / "checkpoints").mkdir(parents=True)
+  assert "average" in [name for name, _ in run({"end": 1, "mean": 2})]

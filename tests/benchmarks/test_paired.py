@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_jax.evaluation import bootstrap
+from transformer_jax.runtime.errors import InputError
 
 WORDS = ["a", "man", "in", "an", "orange", "hat", "is", "looking", "at", "something", "near", "the", "old", "boat"]
 
@@ -40,3 +41,8 @@ def test_equal_seeds_make_nothing_surer(paired):
 def test_the_same_translations_do_not_differ(paired):
   (first, other), reference = texts([0.2, 0.25])
   assert paired.p_value([first, other], [first, other], reference) == 1.0
+
+
+def test_other_numbers_of_lines_are_refused(paired):
+  with pytest.raises(InputError, match="there are 1 translations but 2 references"):
+    paired.p_value([["a"]], [["a"]], ["a", "b"])

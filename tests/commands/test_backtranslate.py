@@ -285,13 +285,13 @@ def test_a_corpus_is_not_continued_with_another_model(run, flags, translator, mo
   assert run(*flags)[0] == 0
   opened = runs.open
 
-  def of_another_seed(*args, **options):
+  def of_other_lengths(*args, **options):
     found = opened(*args, **options)
-    found.config.train.seed += 1
+    found.config.decode.extra_length += 1
     return found
 
   for place, name, other in (
-    (runs, "open", of_another_seed),
+    (runs, "open", of_other_lengths),
     (translator, "params", jax.tree.map(lambda leaf: leaf + 1, translator.params)),
     (SentencePieceTokenizer, "fingerprint", lambda self: "another"),
   ):
@@ -300,6 +300,22 @@ def test_a_corpus_is_not_continued_with_another_model(run, flags, translator, mo
       status, _, said = run(*flags)
     assert status == 2 and "was begun with another run: give that one" in said[-1]
     assert run(*flags)[0] == 0
+
+
+def test_a_corpus_is_continued_with_a_run_that_trained_on(run, flags, translator, monkeypatch):
+  """More steps change its config, but no translation of the checkpoint that --step names."""
+  monkeypatch.setattr(translator, "translate_lines", lambda lines, **how: iter(()))
+  assert run(*flags)[0] == 0
+  opened = runs.open
+
+  def with_more_steps(*args, **options):
+    found = opened(*args, **options)
+    found.config.train.steps += 1000
+    found.config.evaluate.sentences += 1
+    return found
+
+  monkeypatch.setattr(runs, "open", with_more_steps)
+  assert run(*flags)[0] == 0
 
 
 def test_a_flush_outlasts_a_crash_of_the_machine(tmp_path, monkeypatch):

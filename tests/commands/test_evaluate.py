@@ -308,7 +308,7 @@ def test_references_that_are_missing_are_counted(run, tmp_path):
   assert status == 0 and found["scores"]["chrf"]["score"] == 100.0 and found["scores"]["bleu"]["score"] < 100
   assert err == [
     f"{tmp_path / 'reference'} has 1 empty line where {tmp_path / 'out'} has text: "
-    "what is translated there worsens BLEU and TER, but not chrF2"
+    "what is translated there is wrong for BLEU and TER, and does not count for chrF2"
   ]
 
 

@@ -211,6 +211,7 @@ def test_no_key_takes_what_is_not_a_number(group, key, value):
       ["train.embeddings", "model.source_vocab_size"],
     ),
     ({"data": {"max_length": 129}}, ["data.row_length", "data.max_length"]),
+    ({"data": {"dataset": "x"}}, ["data.dataset", "config.data.corpus=numbers"]),
     ({"data": {"max_length": -1}}, ["data.max_length is -1, but must be at least 0"]),
     ({"train": {"batch_tokens": 127}}, ["train.batch_tokens", "data.row_length"]),
     ({"data": {"bpe_dropout": 0.1, "pieces": "unigram"}}, ["data.bpe_dropout", "data.pieces"]),

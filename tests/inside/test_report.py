@@ -22,6 +22,7 @@ from transformer_jax.inside.facts import _checkpoints, _of_data, _starts, _vocab
 from transformer_jax.inside.log import Sample
 from transformer_jax.inside.scored import Text, Translations, scored
 from transformer_jax.interchange.export import export
+from transformer_jax.language.config import BERTClassifierConfig
 from transformer_jax.model.config import Dtype, ModelConfig
 from transformer_jax.runs import averaging
 from transformer_jax.runtime.errors import InputError
@@ -415,6 +416,9 @@ def test_texts_starts_and_checkpoints_are_those_of_the_run():
     **{"corpus": "text", "languages": "ko to en"},
     **{"training text": "a", "validation text": "b", "test text": "c"},
   }
+  for kind, said in ((Corpus.TEXT, "text"), (Corpus.PREPARED, "prepared"), (Corpus.TFDS, "tfds wmt14_translate/de-en")):
+    named = DataConfig(corpus=kind, dataset="wmt14_translate/de-en", train="a")
+    assert _of_data(Config(data=named))["corpus"] == said
   trained = [{"time": day, "data": "x"} for day in ("Monday", "Tuesday", "Friday")]
   averaged = {"time": "Wednesday", "averaged": {}}  # no start of training
   assert _starts([trained[0], averaged, *trained[1:]]) == "Monday, and 2 times again, last Friday"
@@ -440,3 +444,26 @@ def test_the_command_to_average_takes_no_more_checkpoints_than_a_run_keeps(older
   found = dict(report._commands(run, trains=True)).get("average checkpoints", "")
   assert f" --last {last} --output DIR" in found if last else found == ""
   assert "average checkpoints" not in dict(report._commands(run, trains=False))
+
+
+@pytest.mark.parametrize(
+  ("found", "expected"),
+  [
+    ({"pairs of texts": 40, "of them consecutive": 20, "documents": 3}, "rows of {} tokens"),
+    ({"documents": 4, "tokens": 300}, "on average 75.0 tokens, rows of {} tokens"),
+    ({"sentences": 40}, "rows of {} tokens"),
+  ],
+)
+def test_lengths_of_what_has_no_sides_are_of_tokens_alone(folder, found, expected):
+  packing = {"rows": 7, "tokens": 100, "sides": 1, "found": found, "left_out": {}}
+  (folder / "provenance.json").write_text(json.dumps([{"data": "x", "packing": packing}]))
+  run = runs.open(folder)
+  facts, _ = facts_of(run, log.read(run.path))
+  assert facts["lengths"] == expected.format(run.config.data.row_length)
+
+
+def test_the_speed_at_the_top_is_in_the_unit_of_the_task(folder):
+  (folder / "metrics.jsonl").write_text('{"step": 1, "split": "train", "tokens_per_second": 3.5}\n')
+  found = log.read(runs.open(folder).path)
+  for model, unit in ((ModelConfig(), "target tokens"), (BERTClassifierConfig(vocab_size=31), "sentences")):
+    assert report._headline(found, Config(model=model)) == [(f"{unit} per second", "3.5", "step 1")]

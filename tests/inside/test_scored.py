@@ -110,3 +110,8 @@ def test_scores_are_with_the_tokenisation_and_case_of_the_run(tokenize, lowercas
   chosen = [n for n, source in enumerate(SOURCES) if len(source.split()) <= found.groups[0].most]
   here, there = ([side[n] for n in chosen] for side in (lines, REFERENCES))
   assert found.groups[0].bleu == sacrebleu.corpus_bleu(here, [there], **options).score
+
+
+def test_the_tag_of_a_language_is_no_part_of_the_length():
+  assert lengths_of(["<2de> zwei", "<2fr> dreizehn"]) == ("characters", [4, 8])
+  assert lengths_of(["<2de> ein Wort", "<2de> noch ein Wort"]) == ("words", [2, 3])

@@ -14,7 +14,16 @@ from tests.model.example import random_state
 from tests.runs.test_checkpoint import CONFIG
 from transformer_jax import runs
 from transformer_jax.__main__ import main
-from transformer_jax.config import BestBy, Config, Corpus, DataConfig, EvaluateConfig, TrainConfig, serialization
+from transformer_jax.config import (
+  BestBy,
+  Config,
+  Corpus,
+  DataConfig,
+  EvaluateConfig,
+  Optimizer,
+  TrainConfig,
+  serialization,
+)
 from transformer_jax.data.sentencepiece_tokenizer import SentencePieceTokenizer
 from transformer_jax.data.tokenizer_pair import TokenizerPair
 from transformer_jax.runs import checkpoint, params_file, restore, resume, run_folder
@@ -53,6 +62,12 @@ def test_what_is_asked_of_new_runs_is_not_asked_of_old_ones(tmp_path):
     ("data", {"corpus": Corpus.TREES}, r"train\.best_by is .*, but must be loss for trees, whose BLEU is high"),
     ("evaluate", {"every": 8}, r"train\.patience is 2, but must be 0 if config\.evaluate\.every is more than config"),
     ("train", {"sampling_least": 0.25}, r"train\.sampling_least is 0\.25, but must be 0 unless"),
+    (
+      "train",
+      {"optimizer": Optimizer.ADAMW},
+      r"train\.optimizer is 'adamw', but must be adam if config\.train\.weight_",
+    ),
+    ("train", {"sampling_k": 380.0}, r"train\.sampling_k is 380\.0, but must be 1000, its default, without config"),
     ("train", {"accumulation": 4}, r"train\.accumulation is 4, but must be at most 3, the rows of a batch \(config"),
   ],
 )

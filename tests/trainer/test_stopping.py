@@ -427,3 +427,15 @@ def test_what_an_error_saves_is_planned_where_a_checkpoint_was_due(step, saves):
   with pytest.raises(InputError, match="as it happens"), trainer._saved_on_error(step):
     raise InputError("as it happens")
   assert saved == saves
+
+
+def test_what_another_host_ended_is_made_again(monkeypatch):
+  """A validation above all: nothing is saved after it, so the restart goes on from the checkpoint before."""
+  saved, trainer = [], object.__new__(loop.Trainer)
+  trainer._config = Config(train=TrainConfig(save_every=5))
+  trainer._save = lambda step, validated, *, planned: saved.append(step)
+  for count, expected in ((2, []), (1, [5])):
+    monkeypatch.setattr(jax, "process_count", lambda count=count: count)
+    with pytest.raises(ValueError, match="UNKNOWN"), trainer._saved_on_error(5):
+      raise ValueError("UNKNOWN: Gloo all-reduce failed: Connection closed by peer")
+    assert saved == expected

@@ -202,7 +202,9 @@ def _made(args: argparse.Namespace, runs: "list[Run]", translator: "Translator")
     chosen = search.chosen_beam(args, decode)
   return {
     "steps": list(translator.steps),  # first: a run that trained on has other parameters, but is no other run
-    "configs": [fingerprint.of_values(serialization.to_dict(run.config)) for run in runs],
+    "configs": [  # what decodes: a run that trained on may have more steps, which change no translation
+      fingerprint.of_values(*map(serialization.to_dict, (run.config.model, run.config.decode))) for run in runs
+    ],
     "params": fingerprint.of_values(checksums(by_name(jax.device_get(translator.params)))),
     "vocabulary": runs[0].tokenizer.fingerprint(),
     "tag": args.tag,

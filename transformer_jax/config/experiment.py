@@ -199,7 +199,8 @@ class DataConfig:
     named = self.corpus in (Corpus.TFDS, Corpus.REGISTERED)
     require_key(self, "data.dataset", not named or bool(self.dataset), "the name of a dataset")
     unread = self.corpus is Corpus.NUMBERS and bool(self.dataset)
-    require_key(self, "data.dataset", not unread, "empty unless config.data.corpus is registered or tfds")
+    expected = "empty with config.data.corpus=numbers: set that to tfds or registered to read it"
+    require_key(self, "data.dataset", not unread, expected)
     for key in ("source_language", "target_language"):
       language = getattr(self, key)
       require_key(self, f"data.{key}", bool(language) and language.isprintable(), "a language code")

@@ -38,11 +38,18 @@ class Quantity(NamedTuple):
 
 _BOTH, _TRAIN, _VALIDATION = ("train", "validation"), ("train",), ("validation",)
 QUANTITIES = (
-  Quantity("loss", "Loss", "label-smoothed, per token; in training with R-Drop's divergence, if any", _BOTH),
-  Quantity("perplexity", "Perplexity", "unsmoothed, per token", _BOTH, logarithmic=True),
+  Quantity(
+    "loss",
+    "Loss",
+    "label-smoothed, per token or classified sentence; in training with R-Drop's divergence, if any",
+    _BOTH,
+  ),
+  Quantity("perplexity", "Perplexity", "unsmoothed, per token or classified sentence", _BOTH, logarithmic=True),
   Quantity("bleu", "BLEU", "of validation sentences", _VALIDATION, from_zero=True),
   Quantity("f1", "F1", "of the brackets of validation sentences", _VALIDATION, from_zero=True),
-  Quantity("accuracy", "Accuracy", "share of tokens predicted right", _BOTH, from_zero=True),
+  Quantity(
+    "accuracy", "Accuracy", "share of tokens, or of classified sentences, predicted right", _BOTH, from_zero=True
+  ),
   Quantity("learning_rate", "Learning rate", "", _TRAIN, from_zero=True),
   Quantity("gradient_norm", "Gradient norm", "of the last update", _TRAIN, logarithmic=True),
   Quantity("tokens_per_second", "Speed", "units of the loss per second, such as target tokens", _TRAIN, from_zero=True),

@@ -105,7 +105,9 @@ def _checkpoints(run: Run) -> str:
 
 def _of_data(config: Config) -> dict[str, str]:
   data = config.data
-  corpus = "numbers in words" if data.corpus is Corpus.NUMBERS else f"{data.corpus.value} {data.dataset}".strip()
+  corpus = "numbers in words" if data.corpus is Corpus.NUMBERS else data.corpus.value
+  if data.corpus in (Corpus.TFDS, Corpus.REGISTERED):  # no other corpus reads what the key names
+    corpus += f" {data.dataset}"
   facts = {"corpus": corpus}
   if config.model.translates:
     facts["languages"] = ", ".join(f"{source} to {target}" for source, target in directions_of(data))
@@ -133,9 +135,11 @@ def _of_packing(packing: PackingReport, config: Config) -> tuple[str, str, str, 
   if not packing.rows:  # packed during the run
     return found, f"at most {config.data.longest} tokens on a side", _UNKNOWN, _UNKNOWN
   examples, *sides = packing.found.items() or [("", 0)]
-  means = [f"{count / max(1, examples[1]):.1f} {names}" for names, count in sides]
+  means = [f"{count / max(1, examples[1]):,.1f} {names}" for names, count in sides if names.endswith("tokens")]
   lengths = [f"on average {' and '.join(means)}"] if means else []
-  lengths.append(f"at most {config.data.longest} tokens on a side")
+  # Rows without sides have a part of a document, or texts that are cut to fit.
+  most = f"at most {config.data.longest} tokens on a side"
+  lengths.append(most if packing.sides == 2 else f"rows of {config.data.row_length} tokens")
   rows = f"{counted(packing.rows, 'rows')} of {config.data.row_length}"
   return (
     f"{found}; {rows}" if found else rows,

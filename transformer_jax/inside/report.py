@@ -8,6 +8,7 @@ from typing import NamedTuple
 from etils import epath
 
 from transformer_jax import registry
+from transformer_jax.config import Config
 from transformer_jax.data.tagged import directions_of
 from transformer_jax.evaluation.scores import TITLES
 from transformer_jax.inside import curves, log, page
@@ -20,6 +21,7 @@ from transformer_jax.runtime.files import write_atomically
 from transformer_jax.runtime.values import Json
 from transformer_jax.runtime.versions import own_version
 from transformer_jax.trainer.summary import next_command, short_path
+from transformer_jax.training.task import task_of
 
 _MOST_HISTORIES, _MOST_CHANGES = 8, 8  # sample sentences, and rows of each
 
@@ -128,7 +130,7 @@ def _view(name: str, run: Run, found: Log) -> View:
     name,
     known,
     config_of(run.config),
-    _headline(found),
+    _headline(found, run.config),
     _validated(found.last("validation")),
     histories[:_MOST_HISTORIES],
     _commands(run, trains),
@@ -136,7 +138,7 @@ def _view(name: str, run: Run, found: Log) -> View:
   )
 
 
-def _headline(found: Log) -> list[tuple[str, str, str]]:
+def _headline(found: Log, config: Config) -> list[tuple[str, str, str]]:
   """The last value of the quantities that tell most, and its step."""
   wanted = (
     ("validation", "bleu", "BLEU"),
@@ -144,7 +146,7 @@ def _headline(found: Log) -> list[tuple[str, str, str]]:
     ("validation", "loss", "validation loss"),
     ("validation", "perplexity", "perplexity"),
     ("train", "loss", "training loss"),
-    ("train", "tokens_per_second", "tokens per second"),
+    ("train", "tokens_per_second", f"{task_of(config.model).unit} per second"),
   )
   headline = []
   for split, name, title in wanted:

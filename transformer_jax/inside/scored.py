@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from transformer_jax.data.tagged import divided
 from transformer_jax.decoding.attention import Attention
 from transformer_jax.evaluation.bootstrap import Resampled, resampled
 from transformer_jax.evaluation.scores import metrics_by_name, score
@@ -173,10 +174,11 @@ def _attended(sentence: Sentence, translations: Translations) -> Sentence:
 
 def lengths_of(sources: Sequence[str]) -> tuple[str, list[int]]:
   """The unit of the sources' lengths, and the lengths: in words, or in characters if most sources are one word."""
-  words = [len(source.split()) for source in sources]
+  bare = [divided(source)[1] for source in sources]  # without the tag of a language
+  words = [len(source.split()) for source in bare]
   if np.median(words) > 1:
     return "words", words
-  return "characters", [len(source) for source in sources]
+  return "characters", [len(source) for source in bare]
 
 
 def by_length(

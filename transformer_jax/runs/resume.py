@@ -7,7 +7,7 @@ from collections.abc import Callable
 from etils import epath
 
 from transformer_jax import registry
-from transformer_jax.config import BestBy, Config, Decay, serialization
+from transformer_jax.config import BestBy, Config, Decay, Optimizer, TrainConfig, serialization
 from transformer_jax.data import tokenizers
 from transformer_jax.runs import params_file, run_folder
 from transformer_jax.runs.run import Run
@@ -158,8 +158,13 @@ def _require_effects(config: Config) -> None:
   require_key(train, "train.best_by", validates, "loss without config.data.validation")
   scored = not config.data.has_trees or train.best_by is BestBy.LOSS
   require_key(train, "train.best_by", scored, "loss for trees, whose BLEU is high, however wrong they are")
+  decays = train.optimizer is not Optimizer.ADAMW or train.weight_decay > 0
+  require_key(train, "train.optimizer", decays, "adam if config.train.weight_decay is 0, as adamw then is the same")
   counts = not train.patience or config.evaluate.every <= train.steps
   require_key(train, "train.patience", counts, "0 if config.evaluate.every is more than config.train.steps")
+  default = TrainConfig.sampling_k
+  samples = train.scheduled_sampling is not Decay.NONE or train.sampling_k == default
+  require_key(train, "train.sampling_k", samples, f"{default:g}, its default, without config.train.scheduled_sampling")
   linear = not train.sampling_least or train.scheduled_sampling is Decay.LINEAR
   require_key(train, "train.sampling_least", linear, "0 unless config.train.scheduled_sampling is linear")
 

@@ -256,6 +256,12 @@ class MaximumOverHosts:
     return known
 
 
+def is_peer_failure(error: BaseException) -> bool:
+  """Whether JAX says by this error that an exchange with other hosts failed; most likely another host died."""
+  of_jax = isinstance(error, jax.errors.JaxRuntimeError | ValueError)
+  return of_jax and jax.process_count() > 1 and _LOST.match(str(error)) is not None
+
+
 @contextmanager
 def explain_peer_failure() -> Iterator[None]:
   """Turns JAX's error about a failed exchange with other hosts into one sentence; most likely another host died.
@@ -266,7 +272,7 @@ def explain_peer_failure() -> Iterator[None]:
   try:
     yield
   except (jax.errors.JaxRuntimeError, ValueError) as error:
-    if jax.process_count() == 1 or not _LOST.match(str(error)):
+    if not is_peer_failure(error):
       raise
     global _peers_failed
     _peers_failed = True

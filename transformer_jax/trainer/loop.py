@@ -336,11 +336,14 @@ class Trainer:
 
   @contextmanager
   def _saved_on_error(self, step: int) -> Iterator[None]:
-    """Saves the state, which has made `step` steps, if the body fails: the error is not one of an update."""
+    """Saves the state, which has made `step` steps, if the body fails: the error is not one of an update.
+
+    If another host died, nothing is saved: the restart makes again what that ended, such as a validation.
+    """
     try:
       yield
-    except Exception:
-      if step:
+    except Exception as error:
+      if step and not hosts.is_peer_failure(error):
         self._save(step, None, planned=_due(step, self._config.train.save_every))
       raise
 
