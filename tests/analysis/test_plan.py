@@ -58,6 +58,7 @@ def test_what_training_refuses_is_not_planned(capsys):
   assert "config.train.accumulation is 2, but must be at most 1, the rows of a batch" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_the_command_reads_for_a_person(capsys):
   assert main(["plan", f"--config={CONFIGS}/big.py", "--fit=16GB", "--platform=gpu", "--rate=50e12"]) == 0
   out = capsys.readouterr().out
