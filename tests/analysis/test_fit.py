@@ -26,6 +26,7 @@ def test_fit_gives_the_papers_batch(make, devices):
     assert requirements.memory(fewer, devices).total > budget
 
 
+@pytest.mark.long
 def test_on_a_cpu_nothing_is_computed_again_in_vain(monkeypatch):
   """XLA keeps the first results all the same, unless its pass is disabled."""
   given = requirements.memory(SMALL).total

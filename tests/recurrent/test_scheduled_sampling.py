@@ -171,6 +171,7 @@ def test_rows_are_those_of_teacher_forcing_at_probability_1_and_the_models_own_a
       assert row[begin : begin + len(words)].tolist() == [BOS, *words[:-1]]
 
 
+@pytest.mark.long
 def test_an_update_samples_by_the_number_of_those_before_it():
   """Here only step 7 leaves tokens in the rows."""
   task = dataclasses.replace(

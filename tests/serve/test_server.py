@@ -269,6 +269,7 @@ def test_the_second_of_two_requests_in_one_piece_is_watched(monkeypatch):
     assert 0.2 < seconds_until_closed(slow, [first + second]) < 20
 
 
+@pytest.mark.long
 def test_a_long_answer_that_is_read_slowly_is_whole(monkeypatch):
   monkeypatch.setattr(server, "SECONDS", 1.0)
   size = 1 << 24
