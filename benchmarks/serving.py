@@ -45,6 +45,7 @@ from side import Side
 
 from transformer_jax.commands.serve import BATCH_SIZE_ON_CPU
 from transformer_jax.data.text import lines_of
+from transformer_jax.runs import run_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 CT2 = "CTranslate2"
@@ -75,7 +76,7 @@ class Sent(NamedTuple):
 
 def main() -> None:
   args = parse()
-  args.workdir = os.path.abspath(args.workdir)  # the servers run in another folder
+  args.workdir = os.fspath(run_folder.folder_of(args.workdir))  # absolute, as the servers run in another folder
   args.lines = list(itertools.islice(lines_of(args.data), args.sentences))
   args.run(args)
 

@@ -1,5 +1,6 @@
 """The pages of `serve`, `attention` and `report` in a real browser: Chromium without a window, if it is installed."""
 
+import itertools
 import json
 import shutil
 
@@ -330,3 +331,11 @@ def test_the_length_penalty_is_used(browser):
     wait(browser, lambda: find(browser, "#translation").text == "0.6")
     Select(find(browser, "#penalty")).select_by_visible_text("1.5")
     wait(browser, lambda: find(browser, "#translation").text == "1.5")
+
+
+def test_each_token_of_a_row_from_right_to_left_is_apart_from_the_one_before(page):
+  type_sentence(page, "\u05d0\u05d1 7 \u05d2\u05d3")
+  wait(page, lambda: len(texts(page, "#queries button")) == 3)
+  boxes = [button.rect for button in page.find_elements(By.CSS_SELECTOR, "#queries button")]
+  gaps = [before["x"] - after["x"] - after["width"] for before, after in itertools.pairwise(boxes)]
+  assert gaps == pytest.approx([8, 8], abs=1)

@@ -312,6 +312,7 @@ def test_a_corpus_is_continued_with_a_run_that_trained_on(run, flags, translator
     found = opened(*args, **options)
     found.config.train.steps += 1000
     found.config.evaluate.sentences += 1
+    found.config.decode.beam_size += 1  # draws have no beam
     return found
 
   monkeypatch.setattr(runs, "open", with_more_steps)

@@ -195,15 +195,19 @@ def _made(args: argparse.Namespace, runs: "list[Run]", translator: "Translator")
   from transformer_jax.model.params import by_name
   from transformer_jax.runs.checksums import checksums
 
-  decode = translator.config.decode
+  decode, searched = translator.config.decode, search.beam_options(args)
   if _is_sampled(args):
     chosen = {name: getattr(args, name) for name in ("temperature", "top_k", "top_p", "seed")}
   else:
     chosen = search.chosen_beam(args, decode)
   return {
     "steps": list(translator.steps),  # first: a run that trained on has other parameters, but is no other run
-    "configs": [  # what decodes: a run that trained on may have more steps, which change no translation
-      fingerprint.of_values(*map(serialization.to_dict, (run.config.model, run.config.decode))) for run in runs
+    "configs": [  # what decodes: a run that trained on may have more steps or another beam; `chosen` has what is used
+      fingerprint.of_values(
+        serialization.to_dict(run.config.model),
+        {name: value for name, value in serialization.to_dict(run.config.decode).items() if name not in searched},
+      )
+      for run in runs
     ],
     "params": fingerprint.of_values(checksums(by_name(jax.device_get(translator.params)))),
     "vocabulary": runs[0].tokenizer.fingerprint(),

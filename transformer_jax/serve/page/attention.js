@@ -52,8 +52,9 @@ function token(text, side, i) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "token";
-  button.dir = "auto"; // </s> stays as it is among tokens from right to left
-  button.textContent = text.trim() || "␣";
+  const word = document.createElement("bdi"); // </s> stays as it is in a row from right to left
+  word.textContent = text.trim() || "␣";
+  button.append(word); // the button has the direction of its row, and so its gap on the side of the token before
   button.classList.toggle("inside", !/^[\s<]/.test(text)); // the token continues a word
   button.tabIndex = -1;
   for (const event of ["pointerenter", "focus", "click"]) {
