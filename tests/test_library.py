@@ -19,7 +19,7 @@ PACKAGE = Path(transformer_jax.__file__).parent
 # The modules with examples in their docstrings.
 EXAMPLES = sorted(
   ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
-  for path in PACKAGE.rglob("*.py")
+  for path in PACKAGE.rglob("[!.]*.py")
   if re.search(r"^ +>>> ", path.read_text(), re.MULTILINE)
 )
 

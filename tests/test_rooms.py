@@ -94,7 +94,7 @@ def room_of(module: str) -> str:
 def graph() -> dict[str, set[str]]:
   """The modules that each module imports."""
   modules = {}
-  for file in sorted(PACKAGE.rglob("*.py")):
+  for file in sorted(PACKAGE.rglob("[!.]*.py")):
     name = name_of(file)
     modules[name] = {module for found in imported(file) if (module := module_of(found)) and module != name}
   return modules
@@ -118,7 +118,7 @@ def test_nothing_is_imported_from_a_higher_floor():
 
 @pytest.mark.parametrize("room", ["model", "training", "data", "decoding", "evaluation"])
 def test_no_file_of_the_transformer_knows_of_the_models_around_it(room):
-  files = sorted((PACKAGE / room).glob("*.py"))
+  files = sorted((PACKAGE / room).glob("[!.]*.py"))
   assert len(files) > 2
   for file in files:
     assert not {name for name in imported(file) if room_of(name) in AROUND}, file
@@ -144,7 +144,7 @@ def questions(path: Path) -> set[str]:
 
 
 def test_only_two_files_ask_jax_about_devices_and_processes():
-  asking = {str(file.relative_to(PACKAGE)) for file in PACKAGE.rglob("*.py") if questions(file)}
+  asking = {str(file.relative_to(PACKAGE)) for file in PACKAGE.rglob("[!.]*.py") if questions(file)}
   assert asking == ASK_JAX
 
 

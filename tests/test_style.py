@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FILES = [
-  path for folder in ("transformer_jax", "configs", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))
+  path for folder in ("transformer_jax", "configs", "benchmarks") for path in sorted((ROOT / folder).rglob("[!.]*.py"))
 ]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # A docstring begins with what the object is or does. `In`, `With` and the like begin a condition.

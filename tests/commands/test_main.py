@@ -153,7 +153,9 @@ def test_no_module_is_taken_from_the_folder_that_it_is_called_in(tmp_path):
 
 
 def test_a_checkout_that_is_not_installed_is_run_from_its_own_folder(tmp_path):
-  shutil.copytree(ROOT / "transformer_jax", tmp_path / "transformer_jax", ignore=shutil.ignore_patterns("__pycache__"))
+  shutil.copytree(
+    ROOT / "transformer_jax", tmp_path / "transformer_jax", ignore=shutil.ignore_patterns("__pycache__", ".*")
+  )
   error = "raise SystemExit('this is the copy')\n"
   (tmp_path / "transformer_jax" / "runtime" / "process.py").write_text(error)
   environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -173,8 +173,8 @@ def test_a_request_may_have_another_length_penalty_but_not_another_patience(
   ("flags", "words"),
   [
     (["--port", "65536"], "'65536' must be a number from 0 to 65535"),
-    (["--beam-size", "0"], "--beam-size is 0"),
-    (["--target-language", "EN"], "--source-language and --target-language are both en"),
+    (["--port", "0", "--beam-size", "0"], "--beam-size is 0"),
+    (["--port", "0", "--target-language", "EN"], "--source-language and --target-language are both en"),
     (["--host", "no such host"], "cannot serve at no such host, port 8000"),
     (["--host", "127..0.1"], "--host '127..0.1' is no name of a machine"),
   ],

@@ -347,7 +347,13 @@ def process(workdir):
     stdin=subprocess.PIPE,
     stdout=subprocess.PIPE,
     stderr=subprocess.PIPE,
-    env={"LC_ALL": "C", "PYTHONUTF8": "0", "JAX_PLATFORMS": "cpu", "PYTHONPATH": ":".join(sys.path)},
+    env={
+      "LC_ALL": "C",
+      "PYTHONUTF8": "0",
+      "JAX_PLATFORMS": "cpu",
+      "PYTHONPATH": ":".join(sys.path),
+      "TRANSFORMER_JAX_CACHE": os.environ["TRANSFORMER_JAX_CACHE"],
+    },
   )
   for pipe in (process.stdin, process.stdout):
     fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)

@@ -27,7 +27,6 @@ from transformer_jax.runs.checkpoint_files import LOSS, SCORE
 from transformer_jax.runtime import untrusted
 from transformer_jax.runtime.errors import InputError, RunError
 from transformer_jax.runtime.files import write_atomically
-from transformer_jax.runtime.versions import own_version
 from transformer_jax.tasks.translation import TASK
 from transformer_jax.training.step import abstract_state
 
@@ -522,15 +521,16 @@ def test_a_run_must_say_with_which_text_it_was_begun(tmp_path):
 @pytest.mark.parametrize(
   ("versions", "advice"),
   [
-    ({}, r"with: give it the same text \(a file that was compressed or unpacked since counts as another\), or use"),
-    ({"versions": {"transformer_jax": own_version()}}, r"with: give it the same text \("),
+    ({}, r"with: give it the same text \(a file that was compressed or unpacked since counts as another\), or [^(]*$"),
+    ({"versions": {"transformer_jax": "0.2"}}, r"with: give it the same text \([^(]*$"),
     (
       {"versions": {"transformer_jax": "0.1"}},
       r"with: give it the same text .* \(transformer_jax 0\.1 began the run, and may have cut the same text into other",
     ),
   ],
 )
-def test_a_run_goes_on_with_its_text_only(tmp_path, versions, advice):
+def test_a_run_goes_on_with_its_text_only(tmp_path, monkeypatch, versions, advice):
+  monkeypatch.setattr(resume, "own_version", lambda: "0.2")
   (tmp_path / run_folder.CONFIG).write_text(serialization.to_json(CONFIG))
   (tmp_path / run_folder.PROVENANCE).write_text(json.dumps([{"data": "a digest"} | versions]))
   run = runs.open(tmp_path)

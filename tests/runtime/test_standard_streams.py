@@ -12,7 +12,6 @@ from tests.example_run import write_corpus
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 
-BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 FAIL = f'"{sys.executable}" -m transformer_jax score --hypotheses /nowhere --reference /nowhere'
 
 # All that says something on standard error: a plain line, a bar, a warning, a log record, what is never flushed.
@@ -36,7 +35,8 @@ print("done")
 
 
 def shell(command, **options):
-  return subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=BUFFERED, **options)
+  buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+  return subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=buffered, **options)
 
 
 @pytest.mark.parametrize("redirected", ["2>/dev/full", "2> >(true)", "2>&-"])
