@@ -166,7 +166,7 @@ def folder_of(workdir: str | os.PathLike) -> epath.Path:
     )
   # Parts of a checkpoint are looked for by a pattern, which could also match files of another run. The library of its
   # arrays reads a backslash as a slash.
-  if found := re.search(r"[\\*?]|\[.+\]", path):
+  if found := re.search(r"[\\*?]|\[[^/]+\]", path):
     raise InputError(
       f"the run folder {path} has {found[0]} in its path, which would hide its checkpoints or mix them up "
       "with those of other runs: choose a path without backslashes, square brackets, * and ?"
