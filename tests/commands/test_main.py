@@ -67,7 +67,10 @@ def test_where_nobody_hears_errors_they_are_not_output(capfd, monkeypatch):
     ([], "a command is missing; there are train, plan, translate, backtranslate"),
     (["translat"], "'translat' is not a command (did you mean translate or backtranslate?); there are train, plan"),
     (["score", "--hypotheses", "https://a/b", "--reference", "S"], "https://a/b is neither a path on this machine nor"),
-    (["translate", "--workdir", "hdfs://a/b"], "hdfs://a/b is neither a path on this machine nor on gs://"),
+    (
+      ["translate", "--workdir", "hdfs://a/b"],
+      "hdfs://a/b is neither a path on this machine nor one in a bucket, such as gs://",
+    ),
     (["translate", "--workdir", "/s3/run"], "/s3/run would be read as s3://run, which is in a bucket"),
     (["--config=numbers"], "a command must come before --config=numbers; there are train, plan, translate"),
     (["translate", "--workdir", "W", "-x"], "unrecognized arguments: -x; `transformer-jax translate --help`"),

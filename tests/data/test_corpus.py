@@ -301,7 +301,10 @@ def test_what_a_registered_corpus_gets_wrong_is_said(monkeypatch):
 
 
 def test_an_address_of_another_kind_is_one_sentence():
-  complaint("https://host/x", "https://host/x is neither a path on this machine nor on gs://: give one of these")
+  complaint(
+    "https://host/x",
+    "https://host/x is neither a path on this machine nor one in a bucket, such as gs://BUCKET/NAME: give one of these",
+  )
 
 
 def test_a_file_that_cannot_be_looked_at_is_not_called_missing(tmp_path):

@@ -98,7 +98,7 @@ def _wordpiece(words: Vocabulary, numbers: dict[str, int]) -> tuple[JsonObject, 
     },
   }
   return parts, {
-    # The library's BERT deletes control characters whatever tokenizer.json says.
+    # The library's BERT deletes control characters in any case.
     "tokenizer_class": "BertTokenizer" if words.clean else "PreTrainedTokenizerFast",
     **{"pad_token": pad, "mask_token": mask, "cls_token": cls, "sep_token": sep, "unk_token": words.unknown},
     "do_lower_case": words.lowercase,

@@ -109,7 +109,7 @@ def _require_plain(config: Settings) -> None:
   """Refuses a vocabulary of another tokenizer than BERT's own, such as that of Japanese models, which finds words."""
   config.require("tokenizer_class", _CLASSES)
   config.require("do_basic_tokenize", [True])
-  config.require("clean_text", [True], "the library deletes control characters whatever it says")
+  config.require("clean_text", [True], "the library deletes control characters in any case")
   for name in ("word_tokenizer_type", "subword_tokenizer_type"):
     config.require(name, [])
 
@@ -129,7 +129,7 @@ def _require_same(config: Settings, normalizer: Settings) -> None:
     config.require(name, [value], f"{BOTH} says so, and the model was trained with one of the two")
   if config.value("tokenizer_class", _CLASSES[0]) not in _CLASSES:  # another one follows tokenizer.json
     return
-  normalizer.require("clean_text", [True], f"the library's {_CLASSES[0]} deletes control characters whatever it says")
+  normalizer.require("clean_text", [True], f"the library's {_CLASSES[0]} deletes control characters in any case")
   defaults = {"do_lower_case": True, "strip_accents": lower, "tokenize_chinese_chars": True}
   for name, default in defaults.items():
     if name not in config and found[name] != default:

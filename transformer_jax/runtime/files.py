@@ -82,7 +82,9 @@ def path_of(name: "str | os.PathLike[str]") -> "epath.Path":
   try:
     path = epath.Path(given if "://" in given else os.path.expanduser(given))
   except KeyError as error:  # of etils, which knows a few kinds of addresses
-    raise InputError(f"{given} is neither a path on this machine nor on gs://: give one of these") from error
+    raise InputError(
+      f"{given} is neither a path on this machine nor one in a bucket, such as gs://BUCKET/NAME: give one of these"
+    ) from error
   if "://" in os.fspath(path) and "://" not in given:
     raise InputError(f"{given} would be read as {path}, which is in a bucket: choose a folder of another name")
   return path
