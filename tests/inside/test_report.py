@@ -254,6 +254,7 @@ def test_several_runs_are_side_by_side(older, folder):
   assert loss[3]["steps"][-1] == 901 and loss[3]["values"][-1] == 3.25
   p_value = both[1].scores["bleu"].p_value
   assert p_value is not None and f"p = {p_value:.3f}" in page.text
+  assert "about half the probability that chance alone" in page.text
 
 
 def test_names_tell_the_runs_apart():
